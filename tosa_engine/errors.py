@@ -1,0 +1,135 @@
+"""Errors that users meet. Each names a label, and where there is one the node, the tensor and the value.
+
+The text form is `LABEL: message (node 'n', tensor 't')`. `exit_code` is what the command line returns.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Verdict(Enum):
+    """What executing a graph on given inputs ends in (specification 1.5.1, `tosa_graph_result`)."""
+
+    VALID = "valid"
+    ERROR = "error"
+    UNPREDICTABLE = "unpredictable"
+
+
+class TosaEngineError(Exception):
+    """Base of every error meant for users."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, *, label: str = "", node: str = "", tensor: str = "") -> None:
+        self.message, self.label, self.node, self.tensor = message, label, node, tensor
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        where = [f"{kind} '{name}'" for kind, name in (("node", self.node), ("tensor", self.tensor)) if name]
+        text = f"{self.label}: {self.message}" if self.label else self.message
+        return f"{text} ({', '.join(where)})" if where else text
+
+
+class UsageError(TosaEngineError):
+    """The call itself is wrong: a flag, a name, an argument."""
+
+    exit_code = 2
+
+
+class DataError(TosaEngineError):
+    """A file or array can't be read, is damaged, or has the wrong dtype, shape or values."""
+
+    exit_code = 6
+
+
+class ParseError(DataError):
+    """A text can't be parsed: file, line (from 1), column (from 1), the line itself and a caret below it."""
+
+    def __init__(self, message: str, *, file: str, line: int, column: int, source_line: str = "") -> None:
+        self.file, self.line, self.column, self.source_line = file, line, column, source_line
+        super().__init__(message)
+
+    def _text(self) -> str:
+        text = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        if not self.source_line:
+            return text
+        shown = self.source_line.expandtabs(1).rstrip("\n")
+        start = max(0, self.column - 100)
+        return f"{text}\n    {shown[start : start + 160]}\n    {' ' * (self.column - 1 - start)}^"
+
+
+class GraphError(TosaEngineError):
+    """The graph is an error: verdict `error`."""
+
+    exit_code = 3
+
+
+class ErrorIf(GraphError):
+    """An ERROR_IF, or a rule of operator arguments (number, rank, shape, data types), is violated."""
+
+
+class LevelError(GraphError):
+    """An argument is beyond what the target's level supports."""
+
+
+class ProfileError(GraphError):
+    """The operator or its data types need a profile or an extension that the target lacks."""
+
+
+class RequireViolation(TosaEngineError):
+    """A REQUIRE doesn't hold for these inputs: verdict `unpredictable`. `index` is the first violating element."""
+
+    exit_code = 4
+
+    def __init__(
+        self, message: str, *, label: str, node: str = "", tensor: str = "", index: tuple[int, ...] | None = None
+    ) -> None:
+        self.index = index
+        super().__init__(message, label=label, node=node, tensor=tensor)
+
+
+class Unsupported(TosaEngineError):
+    """Legal, but this engine has no implementation for it (yet)."""
+
+    exit_code = 5
+
+
+class Problems(TosaEngineError):
+    """Several problems found in one go, reported together."""
+
+    def __init__(self, problems: Sequence[TosaEngineError], headline: str = "") -> None:
+        self.problems = list(problems)
+        self.headline = headline
+        super().__init__(headline)
+
+    def _text(self) -> str:
+        lines = [str(p) for p in self.problems]
+        return "\n".join([self.headline, *lines] if self.headline else lines)
+
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        """That of the problems; where they differ, a graph error speaks first."""
+        codes = {p.exit_code for p in self.problems}
+        return 3 if 3 in codes else min(codes, default=70)
+
+
+def raise_all(problems: Sequence[TosaEngineError], headline: str = "") -> None:
+    """Raise one problem as itself, several as `Problems`, none not at all."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise Problems(problems, headline)
+
+
+def verdict_of(error: TosaEngineError) -> Verdict | None:
+    """The verdict an error stands for, or None when the graph wasn't executed for another reason."""
+    if isinstance(error, RequireViolation):
+        return Verdict.UNPREDICTABLE
+    if isinstance(error, GraphError) or (isinstance(error, Problems) and error.exit_code == 3):
+        return Verdict.ERROR
+    return None

@@ -1,0 +1,209 @@
+"""The vocabulary of the op table: what an entry of `tosa_engine.spec` is made of.
+
+An entry says what is legal, in the order in which the specification says it: arguments, type rows, named sizes, shape
+rule, checks. It holds no kernel code. `Call` is one operator of a graph seen through its entry: shape letters,
+attributes, type variables and constant inputs by the specification's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from .. import types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..graph import Operator, Tensor
+    from ..types import Array, DType, Shape
+    from .case import Case
+
+NAN_MODES: Final = {"PROPAGATE": 1, "IGNORE": 2}
+ROUNDING_MODES: Final = {"SINGLE_ROUND": 1, "INEXACT_ROUND": 2, "DOUBLE_ROUND": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A level check: `value` (as the specification writes it, for the message) must not exceed a limit of the level."""
+
+    value: str
+    limit: str  # a field of target.Level
+    get: Callable[[Call], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An input or output: `type` is a type variable of the rows or a fixed format's name with `_t`; `shape` is in the
+    specification's letters. `rank` bounds are inclusive; None stands for MAX_RANK. `ctc`: must be a compile-time
+    constant unless the target has EXT-DYNAMIC.
+    """
+
+    name: str
+    type: str
+    shape: str
+    rank: tuple[int, int | None]
+    ctc: bool = False
+    is_list: bool = False
+
+    @property
+    def is_shape(self) -> bool:
+        return self.type == "shape_t"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), nan_mode, rounding_mode, or value (a
+    number of the type `type`). `field` is its place in the flatbuffer table of the operator's attributes.
+    """
+
+    name: str
+    kind: str
+    field: int
+    type: str = ""
+    optional: bool = False
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of an operator's table of supported data types.
+
+    `needs` lists alternatives; each is a set of profiles or extensions that the target must have together. `letters`
+    binds names that the row fixes (TABLE_SIZE).
+    """
+
+    mode: str
+    types: Mapping[str, DType]
+    needs: tuple[tuple[str, ...], ...]
+    letters: Mapping[str, int] = field(default_factory=dict)
+    since: tuple[int, int] = (1, 0)
+
+    @property
+    def key(self) -> str:
+        """A short name, unique in the operator: the formats joined by underscores, accumulators as `acc` + format."""
+        return "_".join(("acc" if k == "acc_t" else "") + t.name for k, t in self.types.items()) or "shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An ERROR_IF. `violated` is its condition; `message` is formatted with the call's names; `mutate` turns a legal
+    `Case` into one that breaks this rule first. `about` is the argument that errors name.
+    """
+
+    label: str
+    violated: Callable[[Call], bool]
+    message: str
+    mutate: Callable[[Case], None]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """A REQUIRE on values: tested where inputs are known, by the oracle and by the kernels. `text` says what must hold."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class OpSpec:
+    """One operator of the specification. `code` and `schema` are its number and table name in the flatbuffer schema;
+    `section` is its chapter. `sizes` computes named sizes from the bound letters, `shapes` the shapes of the outputs.
+    """
+
+    name: str
+    code: int
+    schema: str
+    section: str
+    inputs: tuple[Argument, ...]
+    attributes: tuple[Attribute, ...]
+    outputs: tuple[Argument, ...]
+    rows: tuple[Row, ...]
+    shapes: Callable[[Call], Sequence[Shape]]
+    example: Callable[[Row], Case]
+    sizes: Callable[[Call], Mapping[str, int]] | None = None
+    limits: tuple[Limit, ...] = ()
+    checks: tuple[Check, ...] = ()
+    requires: tuple[Require, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return (*self.inputs, *self.outputs)
+
+    def attribute(self, name: str) -> Attribute:
+        return next(a for a in self.attributes if a.name == name)
+
+    def row(self, key: str) -> Row:
+        return next(r for r in self.rows if r.key == key)
+
+
+class Call:
+    """One operator with its tensors, seen through its entry.
+
+    `call.N` is a shape letter, `call.pad_top` a named size, `call.axis` an attribute, `call.in_t` a format,
+    `call.input_zp` the value of a constant input: an int for the one-element inputs (zero points, MUL's shift), an
+    array for the others; None while it isn't constant. `call.tensors["input"]` is the tensor of an argument (a list
+    for tensor lists); `call.shape_of("input1")` its shape.
+    """
+
+    def __init__(self, spec: OpSpec, operator: Operator, tensors: dict[str, Any], row: Row | None) -> None:
+        self.spec, self.operator, self.tensors, self.row = spec, operator, tensors, row
+        self.names: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["names"][name]
+        except KeyError:
+            raise AttributeError(f"{self.spec.name} has no '{name}'") from None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.names[name]
+
+    def has(self, name: str) -> bool:
+        return name in self.names
+
+    def tensor(self, argument: str) -> Tensor:
+        tensor: Tensor = self.tensors[argument]
+        return tensor
+
+    def shape_of(self, argument: str) -> Shape:
+        shape = self.tensor(argument).shape
+        assert shape is not None
+        return shape
+
+    def constant(self, argument: str) -> Array | None:
+        return self.tensor(argument).data
+
+    def tensor_name(self, argument: str) -> str:
+        found = self.tensors.get(argument)
+        if isinstance(found, list):
+            found = found[0] if found else None
+        return found.name if found is not None else ""
+
+    def dtype(self, argument: Argument) -> DType:
+        """The format that the row (or the fixed type) gives to an argument."""
+        if argument.type.removesuffix("_t") in types.BY_NAME:
+            return types.BY_NAME[argument.type.removesuffix("_t")]
+        assert self.row is not None
+        return self.row.types[argument.type]
+
+
+def row(mode: str, needs: str, *, letters: Mapping[str, int] | None = None, **formats: DType) -> Row:
+    """A row; `needs` is like "PRO-INT | PRO-FP" (alternatives) or "EXT-BF16 & EXT-FP8E4M3" (together)."""
+    alternatives = tuple(tuple(n.strip() for n in part.split("&")) for part in needs.split("|"))
+    return Row(mode, formats, alternatives, letters or {})
+
+
+def tensor(name: str, type_: str, shape: str, rank: tuple[int, int | None], *, ctc: bool = False) -> Argument:
+    return Argument(name, type_, shape, rank, ctc)
+
+
+def scalar(name: str, type_: str) -> Argument:
+    """A compile-time constant of one element: zero points, shifts, pad constants."""
+    return Argument(name, type_, "[1]", (1, 1), ctc=True)
+
+
+def shape_input(name: str, shape: str) -> Argument:
+    """A compile-time constant of type shape_t."""
+    return Argument(name, "shape_t", shape, (1, 1), ctc=True)
