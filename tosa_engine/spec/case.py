@@ -84,6 +84,7 @@ class Case:
                     block.inputs.append(tensor.name)
         for tensor in self.outputs.values():
             block.add(tensor)
-            block.outputs.append(tensor.name)
+            if tensor.dtype is not types.shape:  # shapes can't leave a graph
+                block.outputs.append(tensor.name)
         block.operators.append(g.Operator(self.op, names, [t.name for t in self.outputs.values()], dict(self.attributes)))
         return built

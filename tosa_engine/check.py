@@ -1,0 +1,178 @@
+"""Is this graph legal for a target? All problems at once, each with its label (specification 1.3, 1.4, 2.1, 2.2).
+
+Labels: `OP.E1` ... are the ERROR_IFs of an operator; `OP.L1` ... its level checks; `OP.ctc.ARG` a compile-time
+constant that isn't; `OP.profile` types or attributes that the target lacks; `GRAPH.*` the rules of graphs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import types
+from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, raise_all
+from .graph import Composite
+from .infer import infer_block, violations
+from .target import Target
+
+if TYPE_CHECKING:
+    from .graph import Block, Graph, Tensor
+    from .spec.table import Call
+    from .target import Level
+
+ATTRIBUTE_NEEDS = {"DOUBLE_ROUND": "EXT-DOUBLEROUND", "INEXACT_ROUND": "EXT-INEXACTROUND"}
+GRAPH_RULES = {
+    "GRAPH.E1": "a tensor is written by one operator only, and graph inputs by none",
+    "GRAPH.E2": "every tensor that is read is written before, without circles",
+    "GRAPH.E3": "the inputs and outputs of a block are tensors of the block, and outputs are written",
+    "GRAPH.E4": "graph inputs and outputs are not of type shape_t",
+    "GRAPH.E5": "every dimension of a tensor is at least 1",
+    "GRAPH.E6": "a graph has a region with a block",
+    "GRAPH.E7": "the values of a constant are values of its type",
+    "GRAPH.L1": "a tensor takes at most (1 << (MAX_LOG2_SIZE + 1)) - 1 bytes",
+    "GRAPH.L2": "a dimension is at most (1 << MAX_LOG2_SIZE) - 1",
+}
+
+
+def check(graph: Graph, target: Target | None = None) -> list[TosaEngineError]:
+    """Everything that makes the graph illegal (or unsupported) on the target; the graph isn't changed."""
+    target = target or Target()
+    graph = graph.copy()
+    if not graph.regions or not graph.regions[0].blocks:
+        return [GraphError("the graph has no region with a block", label="GRAPH.E6")]
+    problems: list[TosaEngineError] = []
+    for region, block in graph.blocks():
+        problems += _block(block, target, is_graph=region is graph.regions[0])
+    return problems
+
+
+def validate(graph: Graph, target: Target | None = None) -> None:
+    """Raise what `check` finds: one problem as itself, several as `Problems`."""
+    raise_all(check(graph, target))
+
+
+def _block(block: Block, target: Target, *, is_graph: bool) -> list[TosaEngineError]:
+    problems = _names(block, is_graph=is_graph)
+    bound, wrong = infer_block(block)
+    problems += wrong
+    for _, call in bound:
+        problems += violations(call)
+        problems += _level(call, target.level)
+        problems += _constants(call, target)
+        problems += _profile(call, target)
+    for tensor in block.tensors.values():
+        problems += _size(tensor, target.level)
+    for op in block.operators:
+        if isinstance(op, Composite):
+            problems += _block(op.body, target, is_graph=False)
+    return problems
+
+
+def _names(block: Block, *, is_graph: bool) -> list[TosaEngineError]:
+    problems: list[TosaEngineError] = []
+
+    def problem(rule: str, message: str, tensor: str, node: str = "") -> None:
+        problems.append(GraphError(message, label=f"GRAPH.{rule}", tensor=tensor, node=node))
+
+    written: set[str] = set(block.inputs)
+    for op in block.operators:
+        for name in op.outputs:
+            if name in written:
+                problem("E1", "the tensor is written more than once", name, op.name)
+            written.add(name)
+    for op in block.operators:
+        for name in dict.fromkeys(op.inputs):
+            if name not in written and name in block.tensors:
+                problem("E2", "the tensor is read but never written", name, op.name)
+    for side, names in (("input", block.inputs), ("output", block.outputs)):
+        for name in names:
+            if name not in block.tensors:
+                problem("E3", f"the graph {side} is not a tensor of the block", name)
+            elif side == "output" and name not in written:
+                problem("E3", "the graph output is never written", name)
+            elif is_graph and block.tensors[name].dtype is types.shape:
+                problem("E4", f"a graph {side} can't be of type shape_t", name)
+    return problems
+
+
+def _size(tensor: Tensor, level: Level) -> list[TosaEngineError]:
+    if tensor.shape is None or tensor.dtype is types.shape:
+        return []
+    shown = list(tensor.shape)
+    if any(d < 1 for d in tensor.shape):
+        return [GraphError(f"dimensions must be at least 1, got {shown}", label="GRAPH.E5", tensor=tensor.name)]
+    problems: list[TosaEngineError] = []
+    size = types.count(tensor.shape) * tensor.dtype.itemsize
+    if size > level.max_tensor_bytes:
+        message = f"{size} bytes are more than level {level.name} allows ({level.max_tensor_bytes}), shape {shown}"
+        problems.append(LevelError(message, label="GRAPH.L1", tensor=tensor.name))
+    if any(d > level.max_dimension for d in tensor.shape):
+        message = f"a dimension of {shown} is more than level {level.name} allows ({level.max_dimension})"
+        problems.append(LevelError(message, label="GRAPH.L2", tensor=tensor.name))
+    return problems + _range(tensor)
+
+
+def _range(tensor: Tensor) -> list[TosaEngineError]:
+    """Formats that are narrower than their storage (int4, int48) must hold values of their own."""
+    data, dtype = tensor.data, tensor.dtype
+    if data is None or data.size == 0 or dtype not in (types.i4, types.i48):
+        return []
+    low, high = int(data.min()), int(data.max())
+    # the specification excludes -8 from int4_t, which is a rule on weights' values, not on the stored format
+    least = -8 if dtype is types.i4 else dtype.minimum
+    if least <= low and high <= dtype.maximum:
+        return []
+    message = f"values {low} .. {high} are not all values of {dtype}"
+    return [GraphError(message, label="GRAPH.E7", tensor=tensor.name)]
+
+
+def _level(call: Call, level: Level) -> list[TosaEngineError]:
+    problems: list[TosaEngineError] = []
+    node = call.operator.name
+    for i, limit in enumerate(call.spec.limits, 1):
+        value, most = limit.get(call), getattr(level, limit.limit)
+        if value > most:
+            message = f"{limit.value} = {value} is more than level {level.name} allows ({limit.limit.upper()} = {most})"
+            problems.append(LevelError(message, label=f"{call.spec.name}.L{i}", node=node))
+    for argument in call.spec.arguments:
+        if argument.rank[1] is not None or argument.is_shape:
+            continue
+        found = call.tensors[argument.name]
+        for tensor in found if isinstance(found, list) else [found]:
+            rank = len(tensor.shape or ())
+            if rank > level.max_rank:
+                message = f"rank {rank} is more than level {level.name} allows (MAX_RANK = {level.max_rank})"
+                label = f"{call.spec.name}.rank.{argument.name}"
+                problems.append(LevelError(message, label=label, node=node, tensor=tensor.name))
+    return problems
+
+
+def _constants(call: Call, target: Target) -> list[TosaEngineError]:
+    if "EXT-DYNAMIC" in target.extensions:
+        return []
+    return [
+        ErrorIf(
+            f"'{argument.name}' must be a compile-time constant without EXT-DYNAMIC",
+            label=f"{call.spec.name}.ctc.{argument.name}",
+            node=call.operator.name,
+            tensor=call.tensor(argument.name).name,
+        )
+        for argument in call.spec.inputs
+        if argument.ctc and call.tensor(argument.name).data is None
+    ]
+
+
+def _profile(call: Call, target: Target) -> list[TosaEngineError]:
+    problems: list[TosaEngineError] = []
+    row, node = call.row, call.operator.name
+    assert row is not None
+    if not any(set(needs) <= target.names for needs in row.needs):
+        needs = " or ".join(" and ".join(n) for n in row.needs)
+        message = f"{call.spec.name} with types {row.key} needs {needs}, which the target lacks"
+        problems.append(ProfileError(message, label=f"{call.spec.name}.profile", node=node))
+    for attribute in call.spec.attributes:
+        value = call[attribute.name]
+        extension = ATTRIBUTE_NEEDS.get(value) if attribute.kind == "rounding_mode" else None
+        if extension is not None and extension not in target.extensions:
+            message = f"{attribute.name} {value} needs {extension}, which the target lacks"
+            problems.append(ProfileError(message, label=f"{call.spec.name}.profile.{attribute.name}", node=node))
+    return problems

@@ -1,0 +1,246 @@
+"""Seeing an operator of a graph through its entry: argument lists, type rows, ranks, shape letters, attributes.
+
+These are the rules that every operator shares ("operator input tensors do not meet requirement of operator Arguments"
+and "data types do not meet requirement of operator Supported Data Types", section 2.2). Labels: `OP.inputs`,
+`OP.outputs`, `OP.types`, `OP.rank.ARG`, `OP.shape.ARG`, `OP.attribute.NAME`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import types
+from ..errors import ErrorIf, TosaEngineError, raise_all
+from ..types import DType
+from .table import NAN_MODES, ROUNDING_MODES, Argument, Attribute, Call, OpSpec, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..graph import Block, Operator, Tensor
+    from ..types import Shape
+
+
+class Binding:
+    """The work of one `bind`: collects problems instead of stopping at the first."""
+
+    def __init__(self, spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], outputs: bool) -> None:
+        self.spec, self.operator, self.block_tensors = spec, operator, tensors
+        self.arguments = spec.arguments if outputs else spec.inputs
+        self.with_outputs = outputs
+        self.problems: list[TosaEngineError] = []
+        self.call = Call(spec, operator, {}, None)
+
+    def problem(self, rule: str, message: str, tensor: str = "") -> None:
+        self.problems.append(
+            ErrorIf(message, label=f"{self.spec.name}.{rule}", node=self.operator.name, tensor=tensor)
+        )
+
+    def run(self) -> Call:
+        if self._lists():
+            self._attributes()
+            self._row()
+            ranked = [a for a in self.arguments if self._rank(a)]
+            self._letters(ranked)
+            self._constants()
+            if not self.problems and self.spec.sizes is not None:
+                self.call.names.update(self.spec.sizes(self.call))
+        return self.call
+
+    def _lists(self) -> bool:
+        """The operator's lists of names fit the entry's arguments."""
+        sides = [("inputs", self.spec.inputs, self.operator.inputs)]
+        if self.with_outputs:
+            sides.append(("outputs", self.spec.outputs, self.operator.outputs))
+        for side, arguments, names in sides:
+            unknown = [n for n in names if n not in self.block_tensors]
+            if unknown:
+                self.problem(side, f"refers to tensors that the block doesn't have: {', '.join(unknown)}")
+                continue
+            found = [self.block_tensors[n] for n in names]
+            if arguments and arguments[0].is_list:
+                if not found:
+                    self.problem(side, f"needs at least one tensor in the list '{arguments[0].name}'")
+                self.call.tensors[arguments[0].name] = found
+            elif len(found) != len(arguments):
+                wanted = ", ".join(a.name for a in arguments)
+                self.problem(side, f"needs {len(arguments)} {side} ({wanted or 'none'}), got {len(found)}")
+            else:
+                self.call.tensors.update({a.name: t for a, t in zip(arguments, found, strict=True)})
+        return not self.problems
+
+    def _attributes(self) -> None:
+        for attribute in self.spec.attributes:
+            value = self.operator.attributes.get(attribute.name, attribute.default)
+            wrong = _attribute_problem(attribute, value)
+            if wrong:
+                self.problem(f"attribute.{attribute.name}", wrong)
+            self.call.names[attribute.name] = value
+
+    def _tensors(self, argument: Argument) -> list[Tensor]:
+        found = self.call.tensors[argument.name]
+        return found if isinstance(found, list) else [found]
+
+    def _row(self) -> None:
+        """Choose the row whose formats are those of the tensors (and of `acc_type`)."""
+        rows = [r for r in self.spec.rows if self._fits(r)]
+        if rows:
+            self.call.row = rows[0]
+            self.call.names.update(rows[0].types)
+            self.call.names.update(rows[0].letters)
+            return
+        got = {a.name: t.dtype for a in self.arguments for t in self._tensors(a) if not a.is_shape}
+        shown = ", ".join(f"{name}: {dtype}" for name, dtype in got.items())
+        if "acc_type" in self.call.names:
+            shown += f", acc_type: {self.call.names['acc_type']}"
+        known = "; ".join(r.key for r in self.spec.rows)
+        self.problem("types", f"no row of supported data types has {shown}; rows: {known}")
+
+    def _fits(self, row: Row) -> bool:
+        if "acc_t" in row.types and self.call.names.get("acc_type", row.types["acc_t"]) is not row.types["acc_t"]:
+            return False
+        return all(t.dtype is w for a in self.arguments for t in self._tensors(a) if (w := _wanted(a, row)) is not None)
+
+    def _rank(self, argument: Argument) -> bool:
+        low, high = argument.rank
+        good = True
+        for tensor in self._tensors(argument):
+            if tensor.shape is None:
+                good = False
+                if argument in self.spec.inputs:
+                    self.problem(f"rank.{argument.name}", "the tensor's shape is unknown", tensor.name)
+            elif len(tensor.shape) < low or (high is not None and len(tensor.shape) > high):
+                bounds = f"{low}" if low == high else f"{low} to {'MAX_RANK' if high is None else high}"
+                message = f"needs rank {bounds}, got rank {len(tensor.shape)} {list(tensor.shape)}"
+                self.problem(f"rank.{argument.name}", message, tensor.name)
+                good = False
+        return good
+
+    def _letters(self, arguments: list[Argument]) -> None:
+        waiting = [(a, t) for a in arguments if not a.is_list for t in self._tensors(a)]
+        for _ in range(2):  # a second pass resolves letters that a later argument binds
+            waiting = [(a, t) for a, t in waiting if not self._bind_shape(a, t)]
+        for argument in arguments:
+            if argument.is_list:
+                self.call.names[argument.shape] = [t.shape for t in self._tensors(argument)]
+
+    def _bind_shape(self, argument: Argument, tensor: Tensor) -> bool:
+        """Bind or compare one shape. False: a letter isn't bound yet."""
+        assert tensor.shape is not None
+        text, names = argument.shape, self.call.names
+        if not text.startswith("["):
+            if names.setdefault(text, tensor.shape) != tensor.shape:
+                message = f"needs shape {list(names[text])}, got {list(tensor.shape)}"
+                self.problem(f"shape.{argument.name}", message, tensor.name)
+            return True
+        letters = [part.strip() for part in text[1:-1].split(",")]
+        if len(letters) != len(tensor.shape):
+            return True  # the rank rule has said it
+        for letter, size in zip(letters, tensor.shape, strict=True):
+            if letter.isidentifier():
+                wanted = names.setdefault(letter, size)
+            else:
+                value = _product(letter, names)
+                if value is None:
+                    return False
+                wanted = value
+            if wanted != size:
+                message = f"needs shape {text} with {letter} = {wanted}, got {list(tensor.shape)}"
+                self.problem(f"shape.{argument.name}", message, tensor.name)
+                break
+        return True
+
+    def _constants(self) -> None:
+        for argument in self.spec.inputs:
+            if not argument.ctc or argument.name not in self.call.tensors:
+                continue
+            data = self.call.tensors[argument.name].data
+            if data is not None and argument.shape == "[1]":
+                self.call.names[argument.name] = data.reshape(-1)[0].item() if data.size else None
+            else:
+                self.call.names.setdefault(argument.name, data)
+
+
+def _wanted(argument: Argument, row: Row) -> DType | None:
+    name = argument.type.removesuffix("_t")
+    return types.BY_NAME[name] if name in types.BY_NAME else row.types.get(argument.type)
+
+
+def _product(text: str, names: Mapping[str, Any]) -> int | None:
+    """The value of a dimension like `C*M` or `2*rank(shape1)`; None while one of its names isn't bound."""
+    value = 1
+    for factor in text.split("*"):
+        word = factor.strip()
+        if word.isdigit():
+            value *= int(word)
+        elif word.startswith("rank("):
+            shape: Shape | None = names.get(word[5:-1])
+            if shape is None:
+                return None
+            value *= len(shape)
+        elif word in names:
+            value *= names[word]
+        else:
+            return None
+    return value
+
+
+def _attribute_problem(attribute: Attribute, value: Any) -> str:
+    """What is wrong with an attribute's value, or nothing."""
+    kind = attribute.kind
+    if value is None:
+        return "" if attribute.optional else f"attribute '{attribute.name}' is missing"
+    if kind == "bool":
+        good = isinstance(value, (bool, np.bool_))
+    elif kind == "i32":
+        good = _is_int32(value)
+    elif kind.startswith("i32["):
+        length = kind[4:-1]
+        good = isinstance(value, tuple) and all(_is_int32(v) for v in value)
+        good = good and (not length.isdigit() or len(value) == int(length))
+    elif kind == "acc_type":
+        good = isinstance(value, DType)
+    elif kind == "nan_mode":
+        good = value in NAN_MODES
+    elif kind == "rounding_mode":
+        good = value in ROUNDING_MODES
+    else:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return "" if good else f"attribute '{attribute.name}' needs {_WORDS.get(kind, kind)}, got {value!r}"
+
+
+_WORDS = {
+    "i32": "a 32-bit integer", "bool": "true or false", "acc_type": "an accumulator type",
+    "nan_mode": " or ".join(NAN_MODES), "rounding_mode": ", ".join(ROUNDING_MODES), "value": "a number",
+    "i32[2]": "2 integers", "i32[4]": "4 integers", "i32[rank]": "integers",
+}  # fmt: skip
+
+
+def _is_int32(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
+
+
+def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], *, outputs: bool = True) -> Binding:
+    """Bind an operator; `outputs=False` looks at its inputs only (shape inference). Problems are in the result."""
+    binding = Binding(spec, operator, tensors, outputs)
+    binding.run()
+    return binding
+
+
+def bind_operator(operator: Operator, block: Block) -> Call:
+    """The call of an operator in its block.
+
+    Raises:
+        ErrorIf: (or `Problems`) when the operator doesn't fit its entry.
+        Unsupported: when the table has no such operator.
+    """
+    from ..errors import Unsupported
+    from . import TABLE
+
+    if operator.op not in TABLE:
+        raise Unsupported(f"no operator {operator.op}", node=operator.name)
+    binding = bind(TABLE[operator.op], operator, block.tensors)
+    raise_all(binding.problems)
+    return binding.call

@@ -1,0 +1,93 @@
+"""Reduction operators (specification 2.9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..types import fp32, i8, i16, i32
+from .case import Case
+from .table import Attribute, Call, Check, OpSpec, Require, Row, row, tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..types import Shape
+
+INPUTS = (tensor("input", "in_out_t", "shape1", (1, None)),)
+OUTPUTS = (tensor("output", "in_out_t", "shape", (1, None)),)
+
+
+def _reduced(c: Call) -> Shape:
+    return (*c.shape1[: c.axis], 1, *c.shape1[c.axis + 1 :])
+
+
+def _checks(op: str) -> tuple[Check, ...]:
+    """E2 is the one ERROR_IF on the output; that its other sizes are the input's is part of it."""
+    return (
+        Check(
+            f"{op}.E1",
+            lambda c: not 0 <= c.axis < len(c.shape1),
+            "axis must be one of the input's axes, got axis {axis} for shape {shape1}",
+            lambda case: case.set(axis=3) and None,
+            "input",
+        ),
+        Check(
+            f"{op}.E2",
+            lambda c: c.has("shape") and 0 <= c.axis < len(c.shape1) and _reduced(c) != c["shape"],
+            "output must have the input's shape {shape1} with 1 along axis {axis}, got {shape}",
+            lambda case: case.reshape("output", 2, 2, 4) and None,
+            "output",
+        ),
+    )
+
+
+def _example(op: str, *, nan_mode: bool = False) -> Callable[[Row], Case]:
+    def example(r: Row) -> Case:
+        t = r.types["in_out_t"]
+        case = Case(op).input("input", t, (2, 3, 4)).set(axis=1).output("output", t, (2, 1, 4))
+        return case.set(nan_mode="PROPAGATE") if nan_mode else case
+
+    return example
+
+
+REDUCE_MAX = OpSpec(
+    name="REDUCE_MAX",
+    code=51,
+    schema="ReduceMax",
+    section="2.9.3",
+    inputs=INPUTS,
+    attributes=(
+        Attribute("axis", "i32", 0),
+        Attribute("nan_mode", "nan_mode", 1, optional=True, default="PROPAGATE"),
+    ),
+    outputs=OUTPUTS,
+    rows=(
+        row("signed 8", "PRO-INT", in_out_t=i8),
+        row("signed 16", "PRO-INT", in_out_t=i16),
+        row("signed 32", "PRO-INT", in_out_t=i32),
+        row("fp32", "PRO-FP", in_out_t=fp32),
+    ),
+    shapes=lambda c: [_reduced(c)],
+    checks=_checks("REDUCE_MAX"),
+    example=_example("REDUCE_MAX", nan_mode=True),
+)
+
+REDUCE_SUM = OpSpec(
+    name="REDUCE_SUM",
+    code=54,
+    schema="ReduceSum",
+    section="2.9.6",
+    inputs=INPUTS,
+    attributes=(Attribute("axis", "i32", 0),),
+    outputs=OUTPUTS,
+    rows=(
+        row("signed 32", "PRO-INT", in_out_t=i32, acc_t=i32),
+        row("fp32", "PRO-FP", in_out_t=fp32, acc_t=fp32),
+    ),
+    shapes=lambda c: [_reduced(c)],
+    checks=_checks("REDUCE_SUM"),
+    requires=(Require("REDUCE_SUM.R1", "adding the values in the order of the axis stays in acc_t"),),
+    example=_example("REDUCE_SUM"),
+)
+
+OPERATORS = (REDUCE_MAX, REDUCE_SUM)
