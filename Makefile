@@ -1,0 +1,69 @@
+# Every target does its own set-up: a virtual environment and an editable install, made anew when pyproject.toml changes.
+PYTHON ?= python3
+VENV ?= .venv
+CONFORMANCE_VENV ?= .venv-conformance
+PEERS_VENV ?= .venv-peers
+
+STAMP := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
+READY := .installed-$(STAMP)
+PACKAGES := tosa_engine quant lut
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format docs conformance conformance-ci peers bench clean
+
+help:
+	@echo 'make demo          a network from float to integers, end to end'
+	@echo 'make test          the tests'
+	@echo 'make lint          ruff and mypy'
+	@echo 'make format        ruff, writing'
+	@echo 'make docs          the generated pages of docs/'
+	@echo 'make conformance OPS="add rescale"   official tests of these operators'
+	@echo 'make conformance-ci                  the slice that every change must pass'
+	@echo 'make peers         other consumers of our files: Vela, IREE'
+	@echo 'make bench         speed'
+
+demo: $(VENV)/$(READY)
+	$(VENV)/bin/python examples/digits/demo.py
+
+test: $(VENV)/$(READY)
+	$(VENV)/bin/python -m pytest -q --durations=10
+
+lint: $(VENV)/$(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/$(READY)
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+docs: $(VENV)/$(READY)
+	$(VENV)/bin/python docs/generate_operators.py
+
+conformance: $(CONFORMANCE_VENV)/$(READY)
+	$(CONFORMANCE_VENV)/bin/python conformance/run.py $(OPS)
+
+conformance-ci: $(CONFORMANCE_VENV)/$(READY)
+	$(CONFORMANCE_VENV)/bin/python conformance/run.py add rescale table conv2d_3x3
+	$(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference
+
+peers: $(PEERS_VENV)/$(READY)
+	$(PEERS_VENV)/bin/python -m pytest -q -m peers
+
+bench: $(VENV)/$(READY)
+	$(VENV)/bin/python benchmarks/run.py
+
+$(VENV)/$(READY): EXTRAS := test
+$(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
+$(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
+
+%/$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; try: make PYTHON=python3.11") \
+	    if sys.version_info < (3, 10) else None'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@rm -f $(@D)/.installed-*
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) out

@@ -1,0 +1,24 @@
+"""The verbs of the command `tosa-engine`, one module each. Modules here import what they run with only when they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import argparse
+
+GROUP = "tosa_engine.commands"
+
+
+class Command(Protocol):
+    """What an entry point of the group `tosa_engine.commands` names.
+
+    `run` returns the exit code: 0 done, 1 a negative result. Everything else is a raised `TosaEngineError` or `OSError`.
+    """
+
+    name: str
+    help: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
