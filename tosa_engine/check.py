@@ -12,10 +12,11 @@ from . import types
 from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, raise_all
 from .graph import Composite
 from .infer import infer_block, violations
+from .spec import TABLE
 from .target import Target
 
 if TYPE_CHECKING:
-    from .graph import Block, Graph, Tensor
+    from .graph import Block, Graph, Operator, Tensor
     from .spec.table import Call
     from .target import Level
 
@@ -62,6 +63,7 @@ def _block(block: Block, target: Target, *, is_graph: bool) -> list[TosaEngineEr
     for tensor in block.tensors.values():
         problems += _size(tensor, target.level)
     for op in block.operators:
+        problems += _rank_level(block, op, target.level)
         if isinstance(op, Composite):
             problems += _block(op.body, target, is_graph=False)
     return problems
@@ -133,17 +135,31 @@ def _level(call: Call, level: Level) -> list[TosaEngineError]:
         if value > most:
             message = f"{limit.value} = {value} is more than level {level.name} allows ({limit.limit.upper()} = {most})"
             problems.append(LevelError(message, label=f"{call.spec.name}.L{i}", node=node))
-    for argument in call.spec.arguments:
-        if argument.rank[1] is not None or argument.is_shape:
-            continue
-        found = call.tensors[argument.name]
-        for tensor in found if isinstance(found, list) else [found]:
-            rank = len(tensor.shape or ())
-            if rank > level.max_rank:
-                message = f"rank {rank} is more than level {level.name} allows (MAX_RANK = {level.max_rank})"
-                label = f"{call.spec.name}.rank.{argument.name}"
-                problems.append(LevelError(message, label=label, node=node, tensor=tensor.name))
     return problems
+
+
+def _rank_level(block: Block, op: Operator, level: Level) -> list[TosaEngineError]:
+    """MAX_RANK, where the specification bounds an argument's rank by it."""
+    spec = TABLE.get(op.op)
+    if spec is None or all(len(block.tensors[n].shape or ()) <= level.max_rank for n in _known(block, op)):
+        return []
+    problems: list[TosaEngineError] = []
+    for arguments, names in ((spec.inputs, op.inputs), (spec.outputs, op.outputs)):
+        for i, name in enumerate(names):
+            argument = arguments[0 if arguments and arguments[0].is_list else min(i, len(arguments) - 1)]
+            tensor = block.tensors.get(name)
+            if tensor is None or argument.rank[1] is not None or len(tensor.shape or ()) <= level.max_rank:
+                continue
+            message = (
+                f"rank {len(tensor.shape or ())} is more than level {level.name} allows (MAX_RANK = {level.max_rank})"
+            )
+            label = f"{op.op}.rank.{argument.name}"
+            problems.append(LevelError(message, label=label, node=op.name, tensor=name))
+    return problems
+
+
+def _known(block: Block, op: Operator) -> list[str]:
+    return [n for n in (*op.inputs, *op.outputs) if n in block.tensors]
 
 
 def _constants(call: Call, target: Target) -> list[TosaEngineError]:

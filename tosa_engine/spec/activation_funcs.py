@@ -49,7 +49,11 @@ CLAMP = OpSpec(
     shapes=lambda c: [c["shape"]],
     checks=(
         Check(
-            "CLAMP.E1", lambda c: c.max_val < c.min_val, "max_val {max_val} is less than min_val {min_val}", _swap, "input"
+            "CLAMP.E1",
+            lambda c: c.max_val < c.min_val,
+            "max_val {max_val} is less than min_val {min_val}",
+            _swap,
+            "input",
         ),
         Check(
             "CLAMP.E2",
@@ -62,7 +66,7 @@ CLAMP = OpSpec(
             "CLAMP.E3",
             _out_of_range,
             "min_val {min_val} and max_val {max_val} must be values of type {in_out_t}",
-            lambda case: case.set(max_val=1 << 40) and None,
+            lambda case: case.set(max_val=1 << 40),
             "input",
         ),
     ),

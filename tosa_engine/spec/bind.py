@@ -34,9 +34,7 @@ class Binding:
         self.call = Call(spec, operator, {}, None)
 
     def problem(self, rule: str, message: str, tensor: str = "") -> None:
-        self.problems.append(
-            ErrorIf(message, label=f"{self.spec.name}.{rule}", node=self.operator.name, tensor=tensor)
-        )
+        self.problems.append(ErrorIf(message, label=f"{self.spec.name}.{rule}", node=self.operator.name, tensor=tensor))
 
     def run(self) -> Call:
         if self._lists():

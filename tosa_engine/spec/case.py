@@ -86,5 +86,7 @@ class Case:
             block.add(tensor)
             if tensor.dtype is not types.shape:  # shapes can't leave a graph
                 block.outputs.append(tensor.name)
-        block.operators.append(g.Operator(self.op, names, [t.name for t in self.outputs.values()], dict(self.attributes)))
+        block.operators.append(
+            g.Operator(self.op, names, [t.name for t in self.outputs.values()], dict(self.attributes))
+        )
         return built

@@ -35,12 +35,12 @@ def _values(c: Call, name: str) -> tuple[int, ...] | None:
     return None if data is None else tuple(int(v) for v in data)
 
 
-def _output_shape(*dims: int) -> Callable[[Case], None]:
-    return lambda case: case.reshape("output", *dims) and None
+def _output_shape(*dims: int) -> Callable[[Case], object]:
+    return lambda case: case.reshape("output", *dims)
 
 
-def _shape(name: str, *values: int) -> Callable[[Case], None]:
-    return lambda case: case.const(name, types.shape, list(values)) and None
+def _shape(name: str, *values: int) -> Callable[[Case], object]:
+    return lambda case: case.const(name, types.shape, list(values))
 
 
 # CONCAT
@@ -69,7 +69,7 @@ def _concat_example(r: Row) -> Case:
     return Case("CONCAT").list_input("input1", t, (2, 3), (2, 1)).set(axis=1).output("output", t, (2, 4))
 
 
-def _second(*dims: int) -> Callable[[Case], None]:
+def _second(*dims: int) -> Callable[[Case], object]:
     def mutate(case: Case) -> None:
         tensors = case.inputs["input1"]
         assert isinstance(tensors, list)
@@ -94,11 +94,15 @@ CONCAT = OpSpec(
             "CONCAT.E1",
             lambda c: not 0 <= c.axis < max(1, len(c.shapes1[0])),
             "axis must be one of the inputs' axes, got axis {axis} for shapes {shapes1}",
-            lambda case: case.set(axis=2) and None,
+            lambda case: case.set(axis=2),
             "input1",
         ),
         Check(
-            "CONCAT.E2", lambda c: not _concat_ranks(c), "inputs must have one rank, got {shapes1}", _second(2), "input1"
+            "CONCAT.E2",
+            lambda c: not _concat_ranks(c),
+            "inputs must have one rank, got {shapes1}",
+            _second(2),
+            "input1",
         ),
         Check(
             "CONCAT.E3",
@@ -125,7 +129,9 @@ def _padded(c: Call) -> Shape | None:
     padding = _values(c, "padding")
     if padding is None or len(padding) != 2 * len(c.shape1):
         return None
-    return tuple(before + size + after for before, size, after in zip(padding[::2], c.shape1, padding[1::2], strict=True))
+    return tuple(
+        before + size + after for before, size, after in zip(padding[::2], c.shape1, padding[1::2], strict=True)
+    )
 
 
 def _pad_example(r: Row) -> Case:
@@ -337,7 +343,7 @@ TRANSPOSE = OpSpec(
             "TRANSPOSE.E1",
             lambda c: len(c.perms) != len(c.shape1),
             "perms must have one entry per axis of the input, got {perms} for {shape1}",
-            lambda case: case.set(perms=(1, 0)) and None,
+            lambda case: case.set(perms=(1, 0)),
             "input1",
         ),
         Check(
@@ -358,14 +364,14 @@ TRANSPOSE = OpSpec(
             "TRANSPOSE.E4",
             lambda c: any(not 0 <= p < len(c.shape1) for p in c.perms),
             "perms must name axes of the input, got {perms} for {shape1}",
-            lambda case: case.set(perms=(2, 0, 3)) and None,
+            lambda case: case.set(perms=(2, 0, 3)),
             "input1",
         ),
         Check(
             "TRANSPOSE.E5",
             lambda c: len(set(c.perms)) != len(c.perms),
             "perms must not name an axis twice, got {perms}",
-            lambda case: case.set(perms=(2, 0, 0)) and None,
+            lambda case: case.set(perms=(2, 0, 0)),
             "input1",
         ),
         Check(

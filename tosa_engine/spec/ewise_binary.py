@@ -40,7 +40,9 @@ def broadcast_checks(op: str) -> tuple[Check, ...]:
         return len(c.shape1) != len(c.shape2)
 
     return (
-        Check(f"{op}.E1", ranks, "inputs must have one rank, got shapes {shape1} and {shape2}", _rank_mismatch, "input2"),
+        Check(
+            f"{op}.E1", ranks, "inputs must have one rank, got shapes {shape1} and {shape2}", _rank_mismatch, "input2"
+        ),
         Check(
             f"{op}.E2",
             lambda c: not ranks(c) and broadcast_shape(c.shape1, c.shape2) is None,

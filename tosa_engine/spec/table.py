@@ -94,13 +94,13 @@ class Check:
     label: str
     violated: Callable[[Call], bool]
     message: str
-    mutate: Callable[[Case], None]
+    mutate: Callable[[Case], object]
     about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """A REQUIRE on values: tested where inputs are known, by the oracle and by the kernels. `text` says what must hold."""
+    """A REQUIRE on values, tested by the oracle and by the kernels. `text` says what must hold."""
 
     label: str
     text: str
@@ -191,6 +191,11 @@ class Call:
 
 def row(mode: str, needs: str, *, letters: Mapping[str, int] | None = None, **formats: DType) -> Row:
     """A row; `needs` is like "PRO-INT | PRO-FP" (alternatives) or "EXT-BF16 & EXT-FP8E4M3" (together)."""
+    return with_types(mode, needs, formats, letters)
+
+
+def with_types(mode: str, needs: str, formats: Mapping[str, DType], letters: Mapping[str, int] | None = None) -> Row:
+    """`row` for type variables whose names are computed."""
     alternatives = tuple(tuple(n.strip() for n in part.split("&")) for part in needs.split("|"))
     return Row(mode, formats, alternatives, letters or {})
 

@@ -51,7 +51,7 @@ def zero_point_check(label: str, zero_point: str, type_: str, about: str) -> Che
         label,
         lambda c: c[type_] is not i8 and c[zero_point] not in (0, None),
         f"{about} of type {{{type_}}} needs zero point 0, got {{{zero_point}}}",
-        lambda case: case.const(zero_point, case.tensor(zero_point).dtype, [1]) and None,
+        lambda case: case.const(zero_point, case.tensor(zero_point).dtype, [1]),
         zero_point,
     )
 
@@ -72,8 +72,8 @@ def positive_check(label: str, attribute: str) -> Check:
     )
 
 
-def _setter(**attributes: object) -> Callable[[Case], None]:
-    return lambda case: case.set(**attributes) and None
+def _setter(**attributes: object) -> Callable[[Case], object]:
+    return lambda case: case.set(**attributes)
 
 
 def conv_span(c: Call, axis: str) -> int:
@@ -120,7 +120,7 @@ def _bias_check(label: str, wanted: Callable[[Call], int], text: str) -> Check:
         label,
         lambda c: c.BC not in (1, wanted(c)),
         f"bias needs 1 element or {text}, got {{BC}}",
-        lambda case: case.reshape("bias", 2) and None,
+        lambda case: case.reshape("bias", 2),
         "bias",
     )
 

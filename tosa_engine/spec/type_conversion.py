@@ -65,7 +65,11 @@ def _rescale_example(r: Row) -> Case:
         .const("input_zp", a, [0])
         .const("output_zp", b, [0])
         .set(
-            scale32=scale32, rounding_mode="SINGLE_ROUND", per_channel=False, input_unsigned=False, output_unsigned=False
+            scale32=scale32,
+            rounding_mode="SINGLE_ROUND",
+            per_channel=False,
+            input_unsigned=False,
+            output_unsigned=False,
         )
         .output("output", b, (2, 3))
     )
@@ -95,15 +99,15 @@ def _zero_point_unsigned(argument: str, type_: str, unsigned: str) -> Callable[[
     return violated
 
 
-def _zero_point(argument: str, value: int, **attributes: bool) -> Callable[[Case], None]:
+def _zero_point(argument: str, value: int, **attributes: bool) -> Callable[[Case], object]:
     def mutate(case: Case) -> None:
         case.const(argument, case.tensor(argument).dtype, [value]).set(**attributes)
 
     return mutate
 
 
-def _attributes(**values: object) -> Callable[[Case], None]:
-    return lambda case: case.set(**values) and None
+def _attributes(**values: object) -> Callable[[Case], object]:
+    return lambda case: case.set(**values)
 
 
 def _combination(label: str, violated: Callable[[Call], bool], message: str, **attributes: object) -> Check:
@@ -221,7 +225,7 @@ RESCALE = OpSpec(
             "RESCALE.E14",
             lambda c: c.per_channel and len(c["shape"]) < 1,
             "per_channel needs an input of rank 1 or more, got shape {shape}",
-            lambda case: case.set(per_channel=True).reshape("input").reshape("output") and None,
+            lambda case: case.set(per_channel=True).reshape("input").reshape("output"),
             "input",
         ),
         Check(
@@ -235,7 +239,7 @@ RESCALE = OpSpec(
             "RESCALE.E16",
             lambda c: len(c["shape"]) > 0 and c.NC != (c["shape"][-1] if c.per_channel else 1),
             "multiplier and shift need one entry (per_channel: one per index of the last axis), got {NC} for {shape}",
-            lambda case: case.const("multiplier", case.tensor("multiplier").dtype, [1, 1]).const("shift", i8, [2, 2]) and None,
+            lambda case: case.const("multiplier", case.tensor("multiplier").dtype, [1, 1]).const("shift", i8, [2, 2]),
             "multiplier",
         ),
     ),
@@ -250,4 +254,3 @@ RESCALE = OpSpec(
 )
 
 OPERATORS = (CAST, RESCALE)
-
