@@ -1,0 +1,10 @@
+"""The oracle: what every operator computes, slowly and plainly, written from the specification's text alone.
+
+Kernels are compared with it; it shares no arithmetic with them.
+"""
+
+from __future__ import annotations
+
+from .execute import ORACLES, check_feeds, run, run_operator
+
+__all__ = ["ORACLES", "check_feeds", "run", "run_operator"]

@@ -1,0 +1,169 @@
+"""Exact arithmetic of the specification on whole arrays, and the record of the REQUIREs that it tests.
+
+Integers are computed in int64. Nothing wraps inside it: partial sums are of at most 48 bits and tested at every step,
+and the widest products are those of `apply_scale_32` (32 x 31 bits) and `apply_scale_16` (48 x 15 bits), both at most
+2^62 in magnitude before a rounding term of at most 2^61 + 2^30 is added.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..errors import RequireViolation
+from ..types import i16, i32
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ..spec.table import Call
+    from ..types import Array, DType, Shape
+
+IEEE: Final[dict[str, Any]] = {"over": "ignore", "under": "ignore", "invalid": "ignore", "divide": "ignore"}
+
+
+class Requires:
+    """The REQUIREs of one operator, tested on all output elements together.
+
+    The specification computes one output element after the other. Here every test looks at all of them, so the one
+    that counts is that of the first element in row-major order and, for this element, the first test that fails. Use as
+    a context: on leaving it, `RequireViolation` is raised if any test failed.
+    """
+
+    def __init__(self, call: Call, shape: Shape | None = None) -> None:
+        self.call = call
+        self.shape = call.shape_of("output") if shape is None else shape
+        self.first: int | None = None
+        self.label = self.message = ""
+
+    def __enter__(self) -> Requires:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self.first is not None:
+            index = tuple(int(i) for i in np.unravel_index(self.first, self.shape))
+            raise RequireViolation(
+                f"{self.message} at {list(index)}",
+                label=self.label,
+                node=self.call.operator.name,
+                tensor=self.call.tensor_name("output"),
+                index=index,
+            )
+
+    def holds(self, rule: str, good: Array, message: str, **values: Any) -> None:
+        """Test one REQUIRE. `good` and `values` broadcast to the output's shape; `message` is filled with the values."""
+        if good.all():
+            return
+        first = int(np.argmin(np.broadcast_to(good, self.shape)))
+        if self.first is None or first < self.first:
+            index = np.unravel_index(first, self.shape)
+            shown = {name: np.broadcast_to(value, self.shape)[index] for name, value in values.items()}
+            self.first, self.label = first, f"{self.call.spec.name}.{rule}"
+            self.message = message.format(**shown)
+
+    def fits(self, rule: str, value: Array, dtype: DType, what: str) -> None:
+        """Test that a value is in the range of a format."""
+        if value.size and (value.min() < dtype.minimum or value.max() > dtype.maximum):
+            message = f"{what} {{value}} is beyond {dtype.minimum} .. {dtype.maximum}"
+            self.holds(rule, within(value, dtype), message, value=value)
+
+
+def within(value: Array, dtype: DType) -> Array:
+    good: Array = (value >= dtype.minimum) & (value <= dtype.maximum)
+    return good
+
+
+def wide(array: Array) -> Array:
+    """The values as int64 (integers, bool) or float64: sign extension, and the specification's fp64 arithmetic."""
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def wide_unsigned(array: Array) -> Array:
+    """The bits of 8 and 16 bit integers read as unsigned, as int64: `zero_extend`."""
+    return array.view(np.dtype(f"uint{array.dtype.itemsize * 8}")).astype(np.int64)
+
+
+@np.errstate(**IEEE)
+def narrow(value: Array, dtype: DType) -> Array:
+    """A value in its storage: low bits of integers (`truncate`), round to nearest for floats."""
+    return np.asarray(value).astype(dtype.storage)
+
+
+def apply_scale_32(
+    value: Array, multiplier: Array, shift: Array, double_round: bool, require: Requires, rules: tuple[str, str, str]
+) -> Array:
+    """value * multiplier / 2^shift, rounded; `rules` name its tests of multiplier, shift and value ("Scaling Helpers")."""
+    _scale_arguments(multiplier, shift, require, rules[0], rules[1])
+    shift = np.clip(shift, 2, 62)
+    limit = np.left_shift(np.int64(1), shift - 1)
+    message = "value {value} is beyond -{limit} .. {limit} - 1 for shift {shift}"
+    require.holds(rules[2], (value >= -limit) & (value < limit), message, value=value, limit=limit, shift=shift)
+    rounding = limit
+    if double_round:
+        half = np.int64(1 << 30)
+        rounding = rounding + np.where(shift > 31, np.where(value >= 0, half, -half), np.int64(0))
+    scaled: Array = (value * multiplier + rounding) >> shift
+    return scaled
+
+
+def apply_scale_16(
+    value: Array, multiplier: Array, shift: Array, require: Requires, rules: tuple[str, str, str]
+) -> Array:
+    """value * multiplier / 2^shift, rounded; `rules` name its tests of multiplier, shift, result ("Scaling Helpers")."""
+    _scale_arguments(multiplier, shift, require, rules[0], rules[1])
+    shift = np.clip(shift, 2, 62)
+    scaled: Array = (value * multiplier + np.left_shift(np.int64(1), shift - 1)) >> shift
+    require.fits(rules[2], scaled, i32, "scaled value")
+    return scaled
+
+
+def _scale_arguments(multiplier: Array, shift: Array, require: Requires, first: str, second: str) -> None:
+    require.holds(first, multiplier >= 0, "multiplier {multiplier} is negative", multiplier=multiplier)
+    require.holds(second, (shift >= 2) & (shift <= 62), "shift {shift} is not in 2 .. 62", shift=shift)
+
+
+def reciprocal_scale(count: int) -> tuple[int, int]:
+    """Multiplier and shift whose `apply_scale_32` divides by `count` >= 1 ("Scaling Helpers")."""
+    k = (count - 1).bit_length()  # the least k with count <= 2^k
+    return (((1 << 30) + 1) << k) // count, 30 + k
+
+
+def apply_lookup_s(table: Array, value: Array, require: Requires, rule: str) -> Array:
+    """16.7 fixed point between neighbours of a table of 513 entries, for int16 values ("General Unary Functions")."""
+    index = (value + 32768) >> 7
+    fraction = value & 0x7F
+    base, following = table[index], table[index + 1]
+    slope = following - base
+    message = "slope {slope} from table entry {base} to {following} is beyond int16 for input {value}"
+    require.holds(rule, within(slope, i16), message, slope=slope, base=base, following=following, value=value)
+    looked: Array = (base << 7) + slope * fraction
+    return looked
+
+
+def apply_max_s(a: Array, b: Array, nan_mode: str = "PROPAGATE") -> Array:
+    """The greater of two values; of equal ones the first ("Arithmetic Helpers")."""
+    return _compare_nan(a, b, np.where(a >= b, a, b), nan_mode)
+
+
+def apply_min_s(a: Array, b: Array, nan_mode: str = "PROPAGATE") -> Array:
+    """The lesser of two values; of equal ones the second ("Arithmetic Helpers")."""
+    return _compare_nan(a, b, np.where(a < b, a, b), nan_mode)
+
+
+def _compare_nan(a: Array, b: Array, chosen: Array, nan_mode: str) -> Array:
+    """Where a float is NaN: NaN itself (PROPAGATE) or the other value (IGNORE)."""
+    if chosen.dtype.kind != "f":
+        return chosen
+    if nan_mode == "PROPAGATE":
+        return np.where(np.isnan(a), a, np.where(np.isnan(b), b, chosen))
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, chosen))
+
+
+def lowest(dtype: DType, nan_mode: str) -> int | float:
+    """What a running maximum starts from: the least value, or NaN for floats that ignore NaN."""
+    if not dtype.is_float:
+        return dtype.minimum
+    return float("nan") if nan_mode == "IGNORE" else float("-inf")

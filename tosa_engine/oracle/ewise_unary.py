@@ -1,0 +1,54 @@
+"""What elementwise unary operators compute (specification 2.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arith import IEEE, Requires, narrow, wide
+
+if TYPE_CHECKING:
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def absolute(call: Call, input1: Array) -> Array:
+    """Of floats without the sign bit; of integers 0 - value where it is negative."""
+    if call.in_out_t.is_float:
+        return np.asarray(np.abs(input1))
+    value = wide(input1)
+    value = np.where(value < 0, 0 - value, value)
+    with Requires(call) as require:
+        require.fits("R1", value, call.in_out_t, "absolute value")
+    return narrow(value, call.in_out_t)
+
+
+def exp(call: Call, input1: Array) -> Array:
+    """e to the power of the value, in fp64, rounded once."""
+    with np.errstate(**IEEE):
+        return narrow(np.exp(wide(input1)), call.in_out_t)
+
+
+def negate(call: Call, input1: Array, input1_zp: Array, output_zp: Array) -> Array:
+    """output_zp - (value - input1_zp), clipped to the format; every step must stay in acc_t."""
+    if call.in_out_t.is_float:
+        return np.asarray(-input1)
+    low, high = call.in_out_t.minimum, call.in_out_t.maximum
+    with Requires(call) as require:
+        value = wide(input1) - wide(input1_zp)[0]
+        require.fits("R1", value, call.acc_t, "value without zero point")
+        value = 0 - value
+        require.fits("R1", value, call.acc_t, "negated value")
+        value = value + wide(output_zp)[0]
+        require.fits("R1", value, call.acc_t, "negated value with zero point")
+    return narrow(np.clip(value, low, high), call.in_out_t)
+
+
+def reciprocal(call: Call, input1: Array) -> Array:
+    """1 / value in fp64, rounded once; zeros give infinities of their sign."""
+    with np.errstate(**IEEE):
+        return narrow(1.0 / wide(input1), call.in_out_t)
+
+
+ORACLES = {"ABS": absolute, "EXP": exp, "NEGATE": negate, "RECIPROCAL": reciprocal}

@@ -1,0 +1,35 @@
+"""What reductions compute (specification 2.9): one value after the other along the axis, which becomes 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arith import IEEE, Requires, apply_max_s, lowest, narrow, wide
+
+if TYPE_CHECKING:
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def reduce_max(call: Call, input: Array) -> Array:
+    greatest = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), input.dtype)
+    for i in range(input.shape[call.axis]):
+        greatest = apply_max_s(greatest, input.take([i], call.axis), call.nan_mode)
+    return greatest
+
+
+def reduce_sum(call: Call, input: Array) -> Array:
+    """Sums; of integers every partial sum must fit acc_t; of floats in fp64, rounded once."""
+    values = wide(input)
+    total = np.zeros(call.shape_of("output"), values.dtype)
+    with np.errstate(**IEEE), Requires(call) as require:
+        for i in range(input.shape[call.axis]):
+            total = total + values.take([i], call.axis)
+            if call.acc_t.is_int:
+                require.fits("R1", total, call.acc_t, f"sum of the first {i + 1} values")
+    return narrow(total, call.in_out_t)
+
+
+ORACLES = {"REDUCE_MAX": reduce_max, "REDUCE_SUM": reduce_sum}
