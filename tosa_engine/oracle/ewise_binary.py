@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..types import i32
-from .arith import IEEE, Requires, apply_lookup_s, apply_max_s, apply_min_s, narrow, wide
+from .arith import IEEE, apply_lookup_s, apply_max_s, apply_min_s, narrow, wide
+from .requires import Requires
 
 if TYPE_CHECKING:
     from ..spec.table import Call

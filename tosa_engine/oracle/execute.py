@@ -91,9 +91,9 @@ def _feed_problem(tensor: Tensor, array: Array | None) -> str:
     if array.dtype != tensor.dtype.storage or array.shape != tensor.shape:
         return f"wrong input: wanted {wanted}, got {array.dtype}{list(array.shape)}"
     if tensor.dtype in (types.i4, types.i48) and array.size:  # formats that are narrower than their storage
-        low = -8 if tensor.dtype is types.i4 else tensor.dtype.minimum
-        if array.min() < low or array.max() > tensor.dtype.maximum:
-            return f"wrong input: wanted {low} .. {tensor.dtype.maximum} for {tensor.dtype}, got {array.min()} .. {array.max()}"
+        low, high = (-8 if tensor.dtype is types.i4 else tensor.dtype.minimum), tensor.dtype.maximum
+        if array.min() < low or array.max() > high:
+            return f"wrong input: wanted {low} .. {high} for {tensor.dtype}, got {array.min()} .. {array.max()}"
     return ""
 
 

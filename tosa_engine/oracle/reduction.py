@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arith import IEEE, Requires, apply_max_s, lowest, narrow, wide
+from .arith import IEEE, apply_max_s, lowest, narrow, wide
+from .requires import Requires
 
 if TYPE_CHECKING:
     from ..spec.table import Call

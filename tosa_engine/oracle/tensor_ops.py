@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arith import IEEE, Requires, apply_max_s, apply_scale_32, lowest, narrow, reciprocal_scale, wide
+from .arith import IEEE, apply_max_s, apply_scale_32, lowest, narrow, reciprocal_scale, wide
+from .requires import Requires
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..types import i32
-from .arith import Requires, apply_scale_16, apply_scale_32, narrow, wide, wide_unsigned
+from .arith import apply_scale_16, apply_scale_32, narrow, wide, wide_unsigned
+from .requires import Requires
 
 if TYPE_CHECKING:
     from ..spec.table import Call

@@ -1,0 +1,68 @@
+"""The record of the REQUIREs that an operator tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import RequireViolation
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ..spec.table import Call
+    from ..types import Array, DType, Shape
+
+
+class Requires:
+    """The REQUIREs of one operator, tested on all output elements together.
+
+    The specification computes one output element after the other. Here every test looks at all of them, so the one
+    that counts is that of the first element in row-major order and, for this element, the first test that fails. Use as
+    a context: on leaving it, `RequireViolation` is raised if any test failed.
+    """
+
+    def __init__(self, call: Call, shape: Shape | None = None) -> None:
+        self.call = call
+        self.shape = call.shape_of("output") if shape is None else shape
+        self.first: int | None = None
+        self.label = self.message = ""
+
+    def __enter__(self) -> Requires:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self.first is not None:
+            index = tuple(int(i) for i in np.unravel_index(self.first, self.shape))
+            raise RequireViolation(
+                f"{self.message} at {list(index)}",
+                label=self.label,
+                node=self.call.operator.name,
+                tensor=self.call.tensor_name("output"),
+                index=index,
+            )
+
+    def holds(self, rule: str, good: Array, message: str, **values: Any) -> None:
+        """Test one REQUIRE. `good` and `values` broadcast to the output's shape; `message` shows the values."""
+        if good.all():
+            return
+        first = int(np.argmin(np.broadcast_to(good, self.shape)))
+        if self.first is None or first < self.first:
+            index = np.unravel_index(first, self.shape)
+            shown = {name: np.broadcast_to(value, self.shape)[index] for name, value in values.items()}
+            self.first, self.label = first, f"{self.call.spec.name}.{rule}"
+            self.message = message.format(**shown)
+
+    def fits(self, rule: str, value: Array, dtype: DType, what: str) -> None:
+        """Test that a value is in the range of a format."""
+        if value.size and (value.min() < dtype.minimum or value.max() > dtype.maximum):
+            message = f"{what} {{value}} is beyond {dtype.minimum} .. {dtype.maximum}"
+            self.holds(rule, within(value, dtype), message, value=value)
+
+
+def within(value: Array, dtype: DType) -> Array:
+    good: Array = (value >= dtype.minimum) & (value <= dtype.maximum)
+    return good
