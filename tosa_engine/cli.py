@@ -1,4 +1,4 @@
-"""The command `tosa-engine`: finds its verbs among the installed entry points, runs one, turns errors into exit codes."""
+"""The command `tosa-engine`: finds its verbs among the entry points, runs one, turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,11 @@ def _build_parser(argv: list[str]) -> _Parser:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-v", "--debug", action="store_true", default=argparse.SUPPRESS, help="show where in the code an error was raised"
+        "-v",
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show where in the code an error was raised",
     )
 
 

@@ -1,4 +1,4 @@
-"""The verbs of the command `tosa-engine`, one module each. Modules here import what they run with only when they run."""
+"""The verbs of the command `tosa-engine`, one module each, which imports what it runs with only when it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROUP = "tosa_engine.commands"
 class Command(Protocol):
     """What an entry point of the group `tosa_engine.commands` names.
 
-    `run` returns the exit code: 0 done, 1 a negative result. Everything else is a raised `TosaEngineError` or `OSError`.
+    `run` returns the exit code: 0 done, 1 a negative result. All else is a raised `TosaEngineError` or `OSError`.
     """
 
     name: str

@@ -1,0 +1,72 @@
+"""What all tests share: deterministic Hypothesis in CI, the command line in-process, the digits example."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[1]
+
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+REPORT = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def report(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Adds a line to the end of the test run: what is worth knowing but doesn't fail."""
+    return pytestconfig.stash.setdefault(REPORT, []).append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = config.stash.get(REPORT, [])
+    if lines:
+        terminalreporter.section("report")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Runs `tosa-engine ARGS` in this process."""
+    from tosa_engine.cli import main
+
+    def run(*args: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(a) for a in args])
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def digits() -> Path:
+    """The folder of the digits example: digits.nnef and digits_data.npz."""
+    return ROOT / "examples" / "digits"

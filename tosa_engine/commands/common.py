@@ -1,0 +1,65 @@
+"""What several verbs share: the argument MODEL and the flags of the target."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..target import EXTENSIONS, LEVELS, PROFILES, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODEL_HELP = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--profile",
+        type=_names,
+        action="extend",
+        metavar="NAME[,NAME]",
+        help=f"profiles of the target: {', '.join(PROFILES)}; default: all",
+    )
+    parser.add_argument(
+        "--extension",
+        type=_names,
+        action="extend",
+        metavar="NAME[,NAME]",
+        help=f"extensions of the target: {', '.join(EXTENSIONS)}; default: all, or none when --profile is given",
+    )
+    parser.add_argument("--level", choices=tuple(LEVELS), default="8K", help="level of the target; default: 8K")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def target_of(args: argparse.Namespace) -> Target:
+    """The target that the flags name. Raises UsageError for a name that the specification doesn't have."""
+    if args.profile is None and args.extension is None:
+        return Target.parse(level=args.level)
+    profiles = PROFILES if args.profile is None else args.profile
+    return Target.parse([*profiles, *(args.extension or ())], args.level)
+
+
+def describe(target: Target) -> str:
+    """The target in one phrase: `PRO-INT, EXT-INT16, level 8K`."""
+    names = [name for name in (*PROFILES, *EXTENSIONS) if name in target.names]
+    everything = len(names) == len(PROFILES) + len(EXTENSIONS)
+    return ", ".join([*(["all profiles and extensions"] if everything else names), f"level {target.level.name}"])
+
+
+def at_least(low: int) -> Callable[[str], int]:
+    """An argparse type: a whole number of at least `low`."""
+
+    def whole_number(text: str) -> int:
+        if not text.lstrip("-").isdecimal() or int(text) < low:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {low}")
+        return int(text)
+
+    return whole_number

@@ -1,0 +1,84 @@
+"""`tosa-engine inspect`: what is in a model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from .common import add_model
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..graph import Block, Graph, Operator, Tensor
+
+Summary = dict[str, Any]
+# the axes of the second input over which one output element sums
+SUMMED_AXES = {"CONV2D": slice(1, 4), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2)}
+
+
+def summary(graph: Graph) -> Summary:
+    """What `inspect` prints, as plain data. Shapes that can't be inferred are null."""
+    blocks = [block for _, block in graph.blocks()]
+    tensors = [tensor for block in blocks for tensor in block.tensors.values()]
+    operators = Counter(op.op for block in blocks for op in block.operators)
+    return {
+        "source": graph.source,
+        "version": ".".join(map(str, graph.version)) + ("-draft" if graph.draft else ""),
+        "inputs": [_tensor(t) for t in graph.inputs],
+        "outputs": [_tensor(t) for t in graph.outputs],
+        "operators": dict(sorted(operators.items())),
+        "types": dict(sorted(Counter(t.dtype.name for t in tensors).items())),
+        "constant_bytes": sum(t.data.nbytes for t in tensors if t.data is not None),
+        "macs": sum(_macs(op, block) for block in blocks for op in block.operators),
+    }
+
+
+def _tensor(tensor: Tensor) -> Summary:
+    return {"name": tensor.name, "type": tensor.dtype.name, "shape": tensor.shape and list(tensor.shape)}
+
+
+def _macs(op: Operator, block: Block) -> int:
+    """Multiply-accumulates of the operators that have them: output elements times the products in one sum."""
+    summed = SUMMED_AXES.get(op.op)
+    if summed is None:
+        return 0
+    weight, output = block.tensors[op.inputs[1]].shape, block.tensors[op.outputs[0]].shape
+    return 0 if weight is None or output is None else math.prod(output) * math.prod(weight[summed])
+
+
+def _text(found: Summary) -> str:
+    lines = [f"source     {found['source'] or '-'}", f"version    TOSA {found['version']}"]
+    for side in ("inputs", "outputs"):
+        lines += [f"{side[:-1]:10} {t['name']}: {t['type']}{t['shape']}" for t in found[side]]
+    lines.append(f"operators  {sum(found['operators'].values())}")
+    lines += [f"  {count:6} {name}" for name, count in found["operators"].items()]
+    lines.append(f"tensors    {sum(found['types'].values())}")
+    lines += [f"  {count:6} {name}" for name, count in found["types"].items()]
+    lines.append(f"constants  {found['constant_bytes']:,} bytes")
+    lines.append(f"MACs       {found['macs']:,}")
+    return "\n".join(lines)
+
+
+class _Inspect:
+    name = "inspect"
+    help = "print inputs, outputs, operators, types, size and multiply-accumulates of a model"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model(parser)
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from ..infer import infer
+        from ..load import load
+
+        graph = load(args.model)
+        infer(graph)
+        found = summary(graph)
+        print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
+        return 0
+
+
+command = _Inspect()

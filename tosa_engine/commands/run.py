@@ -1,0 +1,184 @@
+"""`tosa-engine run`: arrays in, arrays out; and are they the expected ones?"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import DataError, UsageError
+from .common import add_model, add_target, at_least, target_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ..compare import Tolerance
+    from ..run import Session
+    from ..types import Array
+
+SHOWN_ELEMENTS = 32
+
+
+class _Run:
+    name = "run"
+    help = "run a model on arrays, write its outputs, or compare them with the expected ones"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model(parser)
+        parser.add_argument(
+            "-i",
+            "--input",
+            action="append",
+            default=[],
+            metavar="X.npy|NAME=@X.npy|BUNDLE.npz",
+            help="input arrays; may be given several times. X.npy without a name goes to the next input in order",
+        )
+        parser.add_argument("-o", "--output", metavar="OUT.npz", help="write the outputs by name (.npy: a single one)")
+        parser.add_argument("--expect", metavar="BUNDLE.npz", help="compare the outputs; exit code 1 when they differ")
+        parser.add_argument(
+            "--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |expected|"
+        )
+        parser.add_argument("--rtol", type=_tolerance, default=0.0)
+        parser.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
+        parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
+        parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
+        add_target(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        target = target_of(args)
+        from .. import arrays
+        from ..load import load
+        from ..run import Session
+
+        session = Session(load(args.model), args.threads, target=target, checked=args.checked)
+        feeds = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+        expected = _read_expected(args.expect, session) if args.expect else None
+        outputs = _execute(session, feeds, args.dump_intermediates)
+        if args.output:
+            arrays.write(args.output, outputs)
+        if expected is not None:
+            from ..compare import Tolerance
+
+            return _verdict(outputs, expected, Tolerance(args.atol, args.rtol))
+        if not args.output:
+            _show(outputs)
+        return 0
+
+
+def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array]:
+    """The arrays that the `-i` arguments name, by input name.
+
+    A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input given twice.
+    """
+    from .. import arrays
+
+    feeds: dict[str, Array] = {}
+    unnamed: list[str] = []
+
+    def feed(name: str, array: Array, text: str) -> None:
+        if name not in inputs:
+            raise UsageError(f"-i {text}: the model has no input '{name}'; its inputs are {_listed(inputs)}")
+        if name in feeds:
+            raise UsageError(f"-i {text}: input '{name}' is given twice")
+        feeds[name] = array
+
+    for text in given:
+        name, named, path = text.rpartition("=@")
+        if named:
+            feed(name, arrays.read(path), text)
+        elif text.endswith(".npz"):
+            for member, array in arrays.read_bundle(text).items():
+                if member not in outputs or member in inputs:
+                    feed(member, array, text)
+        elif text.endswith(".npy"):
+            unnamed.append(text)
+        else:
+            raise UsageError(f"-i {text}: an input is X.npy, NAME=@X.npy or BUNDLE.npz")
+    free = [name for name in inputs if name not in feeds]
+    if len(unnamed) > len(free):
+        raise UsageError(f"-i {unnamed[len(free)]}: the model has no further input; its inputs are {_listed(inputs)}")
+    for name, text in zip(free, unnamed, strict=False):
+        feed(name, arrays.read(text), text)
+    return feeds
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def _tolerance(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _read_expected(path: str, session: Session) -> dict[str, Array]:
+    from .. import arrays
+
+    names = [t.name for t in session.outputs]
+    if path.endswith(".npy") and len(names) == 1:
+        return {names[0]: arrays.read(path)}
+    found = arrays.read_bundle(path)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise DataError(f"{path} has no array for output {_listed(missing)}; it has {_listed(list(found))}")
+    return found
+
+
+def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dict[str, Array]:
+    probe = _Dump(Path(dump)) if dump else None
+    results = session.run(None, feeds, probes=None if probe is None else [probe])
+    if probe is not None:
+        probe.finish()
+    return {t.name: array for t, array in zip(session.outputs, results, strict=True)}
+
+
+class _Dump:
+    """A probe that writes each tensor to a file of its own; `index.json` says which tensor is where."""
+
+    tensors = None  # all of them
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.index: dict[str, dict[str, object]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, node: str, tensor: str, array: Array) -> None:
+        from .. import arrays
+
+        file = f"{len(self.index):04}_{re.sub(r'[^A-Za-z0-9_.-]', '_', tensor)[:80]}.npy"
+        arrays.write(self.folder / file, {tensor: array})
+        self.index[tensor] = {"file": file, "node": node, "dtype": str(array.dtype), "shape": list(array.shape)}
+
+    def finish(self) -> None:
+        (self.folder / "index.json").write_text(json.dumps(self.index, indent=2) + "\n", encoding="utf-8")
+
+
+def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> int:
+    from ..compare import compare_all
+
+    differences = compare_all(outputs, expected, tolerance)
+    if differences:
+        print(f"DIFFERENT: {len(differences)} of {len(outputs)} outputs; output {differences[0]}")
+        return 1
+    how = f"within atol {tolerance.atol:g}, rtol {tolerance.rtol:g}" if tolerance else "bit for bit"
+    elements = sum(array.size for array in outputs.values())
+    print(f"EQUAL: {len(outputs)} of {len(outputs)} outputs, {elements} elements, {how}")
+    return 0
+
+
+def _show(outputs: Mapping[str, Array]) -> None:
+    import numpy as np
+
+    for name, array in outputs.items():
+        print(f"{name}: {array.dtype}{list(array.shape)}")
+        if array.size <= SHOWN_ELEMENTS:
+            print(np.array2string(array, separator=", ", max_line_width=120))
+        else:
+            print(f"  min {array.min()}, max {array.max()}; use -o to write all {array.size} elements")
+
+
+command = _Run()

@@ -1,0 +1,35 @@
+"""Any model file becomes a graph: `load` looks at what kind it is and asks the reader of that kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import os
+
+    from .graph import Graph
+
+KINDS = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
+
+
+def load(path: str | os.PathLike[str]) -> Graph:
+    """Read a model: an NNEF folder or `.nnef.tgz` as a TOSA-FP graph, `.tosa` and `.json` as they are.
+
+    Raises FileNotFoundError, UsageError when the name tells no kind, DataError or ParseError when the content is
+    damaged, Unsupported or Problems when it uses what this engine doesn't know.
+    """
+    found = Path(path)
+    if not found.exists():
+        raise FileNotFoundError(2, "no such model", str(path))
+    if found.is_dir() or found.name.endswith((".nnef.tgz", ".nnef.tar.gz")):
+        from .frontends import nnef
+
+        return nnef.load(found)
+    if found.suffix in (".tosa", ".json"):
+        from . import serialize
+
+        return serialize.read(found)
+    raise UsageError(f"can't tell what '{found}' is by its name: a model is {KINDS}")
