@@ -330,7 +330,7 @@ def _transpose_example(r: Row) -> Case:
 
 TRANSPOSE = OpSpec(
     name="TRANSPOSE",
-    code=62,
+    code=61,
     schema="Transpose",
     section="2.10.7",
     inputs=INPUTS,
