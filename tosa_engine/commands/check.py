@@ -26,7 +26,7 @@ class _Check:
         graph = load(args.model)
         validate(graph, target)
         operators = sum(len(block.operators) for _, block in graph.blocks())
-        print(f"{args.model}: no problem in {operators} operators ({describe(target)})")
+        print(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
         return 0
 
 

@@ -59,6 +59,9 @@ def _text(found: Summary) -> str:
     lines += [f"  {count:6} {name}" for name, count in found["types"].items()]
     lines.append(f"constants  {found['constant_bytes']:,} bytes")
     lines.append(f"MACs       {found['macs']:,}")
+    if found["problems"]:
+        lines.append(f"problems   {len(found['problems'])}, so some shapes are unknown")
+        lines += [f"  {problem}" for problem in found["problems"]]
     return "\n".join(lines)
 
 
@@ -71,12 +74,12 @@ class _Inspect:
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..infer import infer
+        from ..infer import infer_block
         from ..load import load
 
         graph = load(args.model)
-        infer(graph)
-        found = summary(graph)
+        problems = [p for _, block in graph.blocks() for p in infer_block(block)[1]]
+        found = summary(graph) | {"problems": [str(p) for p in problems]}
         print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
         return 0
 
