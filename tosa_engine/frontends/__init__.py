@@ -1,0 +1,1 @@
+"""Front ends: each reads a model of another format and maps it to a TOSA-FP graph."""

@@ -1,0 +1,28 @@
+"""Dead code: operators whose results reach no output of their block, and tensors that nothing refers to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..graph import Block, Graph, Operator
+
+
+def run(graph: Graph) -> Graph:
+    """The graph without them. Inputs and outputs of blocks stay."""
+    cleaned = graph.copy()
+    for _, block in cleaned.blocks():
+        _clean(block)
+    return cleaned
+
+
+def _clean(block: Block) -> None:
+    needed = set(block.outputs)
+    kept: list[Operator] = []
+    for operator in reversed(block.operators):
+        if not needed.isdisjoint(operator.outputs):
+            needed.update(operator.inputs, operator.outputs)
+            kept.append(operator)
+    block.operators = kept[::-1]
+    needed.update(block.inputs)
+    block.tensors = {name: tensor for name, tensor in block.tensors.items() if name in needed}
