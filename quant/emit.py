@@ -1,0 +1,175 @@
+"""Building the integer graph: operators with their constants, and a bound on the values of every int32 tensor.
+
+The bounds prove that no REQUIRE on values can be violated: an operator whose result could leave int32 isn't emitted,
+it is an error that says by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tosa_engine import types
+from tosa_engine.errors import GraphError
+from tosa_engine.graph import Block, Graph, Location, Operator, QParams, Tensor, new_graph
+
+from .multiplier import multiplier_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tosa_engine.types import Array, DType, Shape
+
+INT32_MAX = (1 << 31) - 1
+
+
+class BoundError(GraphError):
+    """Integer arithmetic that could leave 32 bits."""
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A float tensor's integer stand-in: an int8 tensor, real = scale * (stored - zero_point)."""
+
+    name: str
+    quant: QParams
+
+    @property
+    def scale(self) -> float:
+        return self.quant.scale[0]
+
+    @property
+    def zero_point(self) -> int:
+        return self.quant.zero_point[0]
+
+    @property
+    def reach(self) -> int:
+        """The largest |stored - zero_point|."""
+        return max(self.quant.high - self.zero_point, self.zero_point - self.quant.low)
+
+
+@dataclass(frozen=True)
+class Wide:
+    """An int32 tensor without zero point that stands for a float tensor before it is rescaled to int8.
+
+    `scale` has one entry, or one per index of the last axis; |stored| <= bound.
+    """
+
+    name: str
+    scale: tuple[float, ...]
+    bound: int
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Integers that aren't quantized numbers: the indices of ARGMAX."""
+
+    name: str
+
+
+Value = Quantized | Wide | Plain
+
+
+class Emitter:
+    """Adds operators to the integer graph. All emitted for one float operator share its location."""
+
+    def __init__(self, source: Graph) -> None:
+        self.graph: Graph = new_graph(source.source)
+        self.block: Block = self.graph.main
+        self.location: Location | None = None
+        self._constants: dict[tuple[DType, Shape, bytes], str] = {}
+
+    def tensor(self, name: str) -> Tensor:
+        return self.block.tensors[name]
+
+    def shape(self, name: str) -> Shape:
+        found = self.tensor(name).shape
+        assert found is not None
+        return found
+
+    def constant(self, stem: str, dtype: DType, values: Any) -> str:
+        """A CONST (CONST_SHAPE for shape_t); small equal ones are shared."""
+        data: Array = np.asarray(values, dtype.storage)
+        key = (dtype, data.shape, data.tobytes())
+        if data.nbytes <= 64 and key in self._constants:
+            return self._constants[key]
+        name = self.block.fresh(stem)
+        self._constants[key] = name
+        self.block.add(Tensor(name, dtype, data.shape, data))
+        op = "CONST_SHAPE" if dtype is types.shape else "CONST"
+        self.block.operators.append(Operator(op, [], [name], {}, self.location))
+        return name
+
+    def emit(self, op: str, inputs: Sequence[str], stem: str, dtype: DType, shape: Shape, **attributes: Any) -> str:
+        """One operator with one output, whose name is `stem` unless that is taken."""
+        name = self.block.fresh(stem)
+        self.block.add(Tensor(name, dtype, shape))
+        self.block.operators.append(Operator(op, list(inputs), [name], attributes, self.location))
+        return name
+
+    def zero(self, dtype: DType = types.i32) -> str:
+        return self.constant(f"zero_{dtype}", dtype, [0])
+
+    def zero_point(self, value: int) -> str:
+        return self.constant(f"zero_point_{value}".replace("-", "m"), types.i8, [value])
+
+    def rescale(
+        self,
+        x: str,
+        stem: str,
+        dtype: DType,
+        scale: float | Sequence[float],
+        reach: int,
+        *,
+        input_zp: int = 0,
+        output_zp: int = 0,
+        why: str,
+    ) -> str:
+        """RESCALE `x` to int8 or int32 (single rounding), with one scale or one per index of the last axis.
+
+        `reach` bounds |x - input_zp|; `why` says how the scale came about. Raises BoundError when a REQUIRE of
+        RESCALE could be violated, ScaleError when a scale can't be applied.
+        """
+        scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
+        multipliers = [multiplier_of(s, why, stem) for s in scales]
+        for m in multipliers:
+            if reach >= 1 << (m.shift - 1) or m.apply(reach) + 128 > INT32_MAX:
+                raise BoundError(
+                    f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE", tensor=stem
+                )
+        per_channel = len(multipliers) > 1
+        inputs = [
+            x,
+            self.constant(f"{stem}_multiplier", types.i32, [m.multiplier for m in multipliers]),
+            self.constant(f"{stem}_shift", types.i8, [m.shift for m in multipliers]),
+            self.zero_point(input_zp) if self.tensor(x).dtype is types.i8 else self.zero(),
+            self.zero_point(output_zp) if dtype is types.i8 else self.zero(),
+        ]
+        return self.emit(
+            "RESCALE", inputs, stem, dtype, self.shape(x),
+            scale32=True, rounding_mode="SINGLE_ROUND", per_channel=per_channel, input_unsigned=False, output_unsigned=False,
+        )  # fmt: skip
+
+    def bounded(self, bound: int, what: str, tensor: str) -> int:
+        """`bound` itself. Raises BoundError when it doesn't fit int32."""
+        if bound > INT32_MAX:
+            raise BoundError(f"{what} may reach {bound}, {math.log2(bound / INT32_MAX):.1f} bits too many for int32", tensor=tensor)
+        return bound
+
+    def widen(self, value: Quantized, stem: str, scale: float = 1.0, why: str = "1") -> tuple[str, int]:
+        """An int8 tensor as int32 without zero point, times `scale`; and the bound of its values."""
+        name = self.rescale(value.name, stem, types.i32, scale, value.reach, input_zp=value.zero_point, why=why)
+        return name, multiplier_of(scale, why, stem).apply(value.reach)
+
+    def binary(self, op: str, a: str, b: str, stem: str, **attributes: Any) -> str:
+        """ADD, SUB, MUL, MAXIMUM, MINIMUM of two int32 tensors of one rank that broadcast."""
+        shape = tuple(np.broadcast_shapes(self.shape(a), self.shape(b)))
+        inputs = [a, b, self.constant("mul_shift", types.i8, [0])] if op == "MUL" else [a, b]
+        return self.emit(op, inputs, stem, types.i32, shape, **attributes)
+
+    def table(self, x: str, entries: Array, stem: str) -> str:
+        """TABLE of 256 entries on an int8 tensor."""
+        return self.emit("TABLE", [x, self.constant(f"{stem}_table", types.i8, entries)], stem, types.i8, self.shape(x))

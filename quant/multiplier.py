@@ -1,0 +1,62 @@
+"""The multiplier and shift of a RESCALE from a real scale.
+
+This derivation decides bits of every result: it has a version, which changes when the derivation does.
+
+Derivation, version 1: scale = f * 2^e with f in [1/2, 1) (`frexp`, exact); multiplier = f * 2^31 rounded half away
+from zero; if that is 2^31, halve it and add 1 to e; shift = 31 - e. So 2^30 <= multiplier < 2^31, and
+multiplier / 2^shift is the scale with a relative error of at most 2^-31.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tosa_engine.errors import DataError
+
+VERSION = 1
+SHIFT_MIN, SHIFT_MAX = 2, 62
+LARGEST_SCALE = 2.0 ** (31 - SHIFT_MIN)
+SMALLEST_SCALE = 2.0 ** (30 - SHIFT_MAX)
+
+
+class ScaleError(DataError):
+    """A scale that RESCALE can't apply."""
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """`multiplier` (int32) and `shift` (int8) of RESCALE with scale32; the scale is multiplier / 2^shift."""
+
+    multiplier: int
+    shift: int
+
+    @property
+    def scale(self) -> float:
+        return math.ldexp(self.multiplier, -self.shift)
+
+    def apply(self, value: int) -> int:
+        """The scaled value with SINGLE_ROUND (specification 2.13.2), for bounds and tests."""
+        return (value * self.multiplier + (1 << (self.shift - 1))) >> self.shift
+
+
+def multiplier_of(scale: float, what: str, tensor: str = "") -> Multiplier:
+    """Derive the multiplier and shift of a real scale; `what` says in an error how the scale came about.
+
+    Raises ScaleError when the scale isn't a finite positive number whose shift is in 2 .. 62.
+    """
+    if not (math.isfinite(scale) and scale > 0):
+        raise ScaleError(f"a RESCALE needs a finite scale greater than 0, got {scale!r} = {what}", tensor=tensor)
+    fraction, exponent = math.frexp(scale)
+    multiplier = math.floor(math.ldexp(fraction, 31) + 0.5)  # exact: the fraction has 53 bits, 31 of them integral
+    if multiplier == 1 << 31:
+        multiplier >>= 1
+        exponent += 1
+    shift = 31 - exponent
+    if not SHIFT_MIN <= shift <= SHIFT_MAX:
+        raise ScaleError(
+            f"the scale {scale!r} = {what} needs shift {shift}; RESCALE has {SHIFT_MIN} .. {SHIFT_MAX}, "
+            f"scales of about 2^-32 .. 2^29",
+            tensor=tensor,
+        )
+    return Multiplier(multiplier, shift)

@@ -1,0 +1,148 @@
+"""The pass from a TOSA-FP graph whose tensors carry QParams to a TOSA-INT graph that computes the same in int8.
+
+Each float operator has a rule in a `rules_*` module; elementwise functions of one tensor become one TABLE
+(`rules_table`); composites without a rule are expanded first. No float operator is left: what has no rule, and every
+tensor that would need QParams and has none, is reported together and nothing is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tosa_engine import types
+from tosa_engine.check import validate
+from tosa_engine.errors import Problems, TosaEngineError, Unsupported, raise_all
+from tosa_engine.graph import Composite, Graph, Operator, QParams, Tensor
+from tosa_engine.infer import infer
+from tosa_engine.passes import composites, dead_code
+from tosa_engine.target import Target
+
+from . import rules_conv, rules_elementwise, rules_layout, rules_reduction, rules_softmax, rules_table
+from .emit import Emitter, Plain, Quantized
+from .rules import RULES, UNKNOWN, Context, attached
+from .sharing import complete
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Block
+
+TARGET = Target.parse(["PRO-INT"])
+FAMILIES = (rules_conv, rules_elementwise, rules_layout, rules_reduction, rules_softmax)  # importing registers them
+
+
+@dataclass
+class Report:
+    """What is worth knowing about a quantization: `notes` for people; per accumulator the bits int32 has to spare."""
+
+    notes: list[str] = field(default_factory=list)
+    margins: dict[str, float] = field(default_factory=dict)
+
+
+def quantize(graph: Graph, report: Report | None = None) -> Graph:
+    """The integer graph of a float graph; `graph` isn't changed.
+
+    Inputs and outputs keep their names and shapes and become int8 (ARGMAX's stay int32); each carries its QParams, as
+    does every int8 tensor that stands for a float one, whose name is in `Tensor.source`. The result is legal for
+    profile PRO-INT at level 8K, and no REQUIRE can be violated in it.
+
+    Raises:
+        Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
+            RESCALE can't apply, accumulators that could overflow: all of them.
+    """
+    source = prepared(graph)
+    block = source.main
+    ctx = Context(
+        block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers()
+    )  # fmt: skip
+    _inputs(ctx)
+    chains = rules_table.find(ctx)
+    for op in block.operators:
+        if op.op in ("CONST", "CONST_SHAPE") or any(out in chains.inside for out in op.outputs):
+            continue
+        ctx.emitter.location = op.location
+        try:
+            if op.outputs[0] in chains.roots:
+                rules_table.emit(ctx, op, chains.roots[op.outputs[0]])
+            else:
+                _apply(ctx, op)
+        except TosaEngineError as problem:
+            ctx.problems += problem.problems if isinstance(problem, Problems) else [problem]
+            _pretend(ctx, op)
+    _outputs(ctx)
+    raise_all(ctx.problems, "the graph can't be computed in integers:")
+    if report is not None:
+        report.notes += ctx.notes
+        report.margins.update(ctx.margins)
+    result = dead_code.run(ctx.emitter.graph)
+    validate(result, TARGET)
+    return result
+
+
+def prepared(graph: Graph) -> Graph:
+    """A copy with known shapes in which only those composites are left that quantization has a form for."""
+    copied = graph.copy()
+    infer(copied)
+    kept = {
+        op.op for op in copied.main.operators
+        if isinstance(op, Composite) and (op.op in RULES or rules_table.is_elementwise(op))
+    }  # fmt: skip
+    if any(isinstance(op, Composite) and op.op not in kept for op in copied.main.operators):
+        copied = composites.run(copied, keep=frozenset(kept))
+        infer(copied)
+    return copied
+
+
+def float_tensors(graph: Graph) -> list[Tensor]:
+    """The activations of a float graph that its quantization needs QParams for, or could use them."""
+    block: Block = prepared(graph).main
+    return [t for t in block.tensors.values() if t.data is None and t.dtype is types.fp32]
+
+
+def _apply(ctx: Context, op: Operator) -> None:
+    found = RULES.get(op.op)
+    if found is None:
+        out = op.outputs[0]
+        raise Unsupported(
+            f"operator {op.op} has no integer form and would remain{ctx.place(out, op)}",
+            node=op.name, tensor=ctx.source_name(out),
+        )  # fmt: skip
+    found(ctx, op)
+
+
+def _pretend(ctx: Context, op: Operator) -> None:
+    """After a problem: stand-ins for the outputs, so that the other operators can be looked at too."""
+    for out in op.outputs:
+        quant = ctx.quant.get(out, UNKNOWN)
+        name = ctx.emitter.block.fresh(out)
+        ctx.emitter.block.add(Tensor(name, types.i8, ctx.shape(out)))
+        ctx.missing.add(out)
+        ctx.values[out] = Quantized(name, quant)
+
+
+def _inputs(ctx: Context) -> None:
+    block, made = ctx.block, ctx.emitter.block
+    for name in block.inputs:
+        tensor = ctx.tensor(name)
+        if tensor.dtype is not types.fp32:
+            message = f"a graph input of type {tensor.dtype}: only fp32 graphs can be quantized{ctx.place(name)}"
+            ctx.problems.append(Unsupported(message, tensor=ctx.source_name(name)))
+        quant: QParams = ctx.qparams(name)
+        made.add(Tensor(name, types.i8, tensor.shape, source=tensor.source, quant=quant))
+        made.inputs.append(name)
+        ctx.values[name] = Quantized(name, quant)
+
+
+def _outputs(ctx: Context) -> None:
+    """Every graph output under its own name."""
+    made = ctx.emitter.block
+    ctx.emitter.location = None
+    for name in ctx.block.outputs:
+        value = ctx.value(name)
+        if not isinstance(value, Plain):
+            value = ctx.quantized(name)
+        if value.name != name:
+            old = made.tensors[value.name]
+            copied = ctx.emitter.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))
+            made.tensors[copied].source, made.tensors[copied].quant = ctx.tensor(name).source, old.quant
+            ctx.values[name] = type(value)(copied, old.quant) if isinstance(value, Quantized) and old.quant else Plain(copied)
+        made.outputs.append(ctx.values[name].name)

@@ -1,0 +1,115 @@
+"""From the range of real values to scale and zero point.
+
+Activations: asymmetric int8. The range is widened to contain 0, its width is 255 steps, and the zero point is the
+integer nearest to where 0 falls, so that 0 is exactly representable. Weights: symmetric int8 per output channel,
+-127 .. 127, zero point 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tosa_engine.errors import DataError
+from tosa_engine.graph import QParams
+
+if TYPE_CHECKING:
+    from tosa_engine.types import Array
+
+# a narrower range than this counts as a range of zeros: its scale would be beyond what any RESCALE can apply
+NARROWEST_RANGE: Final = 2.0**-60
+ALWAYS_ZERO: Final = QParams((1.0 / 128,), (0,))
+
+# results whose range the operator knows: no calibration sees more than the whole of it
+FIXED: Final = {
+    "softmax": QParams((1.0 / 256,), (-128,)),
+    "sigmoid": QParams((1.0 / 256,), (-128,)),
+    "tanh": QParams((1.0 / 128,), (0,)),
+}
+
+
+def activation_qparams(low: float, high: float) -> QParams:
+    """The int8 QParams of an activation whose values were seen in low .. high.
+
+    A range of zeros (or one narrower than 2^-60) gets scale 1/128 and zero point 0: any scale represents it exactly.
+
+    Raises DataError when a bound isn't finite or the bounds are the wrong way round.
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise DataError(f"a range needs finite bounds in order, got {low!r} .. {high!r}")
+    low, high = min(low, 0.0), max(high, 0.0)
+    if high - low < NARROWEST_RANGE:
+        return ALWAYS_ZERO
+    # halves first: the width of a range of large floats may be more than a float holds
+    scale = (high / 2 - low / 2) / 127.5
+    zero_point = round(-128 - low / scale)
+    return QParams((scale,), (min(max(zero_point, -128), 127),))
+
+
+def weight_qparams(weight: Array, axis: int | None) -> QParams:
+    """Symmetric int8 QParams of a constant: one scale per index along `axis`, or one in all when axis is None.
+
+    A channel of zeros takes the largest scale of the others (1/127 when all are zeros).
+
+    Raises DataError when a value isn't finite.
+    """
+    values = np.abs(np.asarray(weight, np.float64))
+    if not np.isfinite(values).all():
+        raise DataError("weights must be finite")
+    if axis is None:
+        peaks = np.array([values.max(initial=0.0)])
+    else:
+        peaks = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1).max(axis=1, initial=0.0)
+    most = float(peaks.max(initial=0.0))
+    filled = np.where(peaks < NARROWEST_RANGE, most if most >= NARROWEST_RANGE else 1.0, peaks)
+    scales = tuple(float(p) / 127 for p in filled)
+    return QParams(scales, (0,) * len(scales), symmetric=True, axis=axis)
+
+
+def quantize_array(values: Array, quant: QParams) -> Array:
+    """The stored integers of real values: values / scale + zero point, halves away from zero, saturated.
+
+    `values` may have any shape; the result has it too, in int64. This is also what the border of an int8 network
+    does to float inputs.
+
+    Raises DataError when a value is NaN.
+    """
+    real = np.asarray(values, np.float64)
+    if np.isnan(real).any():
+        raise DataError("NaN can't be quantized")
+    scale, zero_point = _along(quant, real.ndim)
+    steps = np.clip(real / scale, -1e15, 1e15)  # beyond every stored range, and infinities become numbers
+    whole = np.floor(np.abs(steps))
+    nearest = np.copysign(whole + (np.abs(steps) - whole >= 0.5), steps)
+    return np.clip(nearest + zero_point, quant.low, quant.high).astype(np.int64)
+
+
+def dequantize_array(stored: Array, quant: QParams) -> Array:
+    """The real values (float64) that integers stand for."""
+    scale, zero_point = _along(quant, np.ndim(stored))
+    result: Array = (np.asarray(stored, np.float64) - zero_point) * scale
+    return result
+
+
+def _along(quant: QParams, rank: int) -> tuple[Array, Array]:
+    """Scales and zero points shaped to broadcast along the QParams' axis."""
+    scale, zero_point = np.asarray(quant.scale), np.asarray(quant.zero_point, np.float64)
+    if quant.axis is None:
+        return scale.reshape(()), zero_point.reshape(())
+    dims = [1] * rank
+    dims[quant.axis] = len(scale)
+    return scale.reshape(dims), zero_point.reshape(dims)
+
+
+def as_int8(quant: QParams) -> QParams:
+    """Per-tensor QParams for signed 8-bit storage: unsigned 8-bit ones move down by 128.
+
+    Raises DataError for other widths and for per-channel QParams.
+    """
+    if quant.bits != 8 or len(quant.scale) != 1 or quant.axis is not None:
+        kind = "per-channel " if len(quant.scale) != 1 or quant.axis is not None else ""
+        raise DataError(f"activations need 8-bit quantization with one scale, got {kind}{quant.bits} bits")
+    moved = quant.zero_point[0] if quant.signed else quant.zero_point[0] - 128
+    return QParams(quant.scale, (moved,))

@@ -1,0 +1,190 @@
+"""What the rules of quantization share: the context they work in, and the list they are registered in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosa_engine import types
+from tosa_engine.errors import DataError, TosaEngineError, Unsupported
+from tosa_engine.graph import Location, Operator, QParams, Tensor
+
+from .emit import Emitter, Plain, Quantized, Value, Wide
+from .ranges import activation_qparams, as_int8, quantize_array
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tosa_engine.graph import Block
+    from tosa_engine.types import Array, Shape
+
+UNKNOWN = QParams((1.0,), (0,))  # goes on in place of missing QParams, so that all that are missing get reported
+
+
+@dataclass
+class Context:
+    """The float graph's main block, what is known about it, and the integer graph so far."""
+
+    block: Block
+    emitter: Emitter
+    quant: dict[str, QParams]
+    producers: Mapping[str, Operator]
+    consumers: Mapping[str, list[Operator]]
+    values: dict[str, Value] = field(default_factory=dict)
+    problems: list[TosaEngineError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    margins: dict[str, float] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+    def tensor(self, name: str) -> Tensor:
+        return self.block.tensors[name]
+
+    def shape(self, name: str) -> Shape:
+        found = self.tensor(name).shape
+        assert found is not None
+        return found
+
+    def constant(self, name: str) -> Array | None:
+        """The values of a constant float tensor, None for others."""
+        return self.tensor(name).data
+
+    def place(self, name: str, op: Operator | None = None) -> str:
+        """Where a tensor comes from, for messages: its line in the source, or nothing."""
+        for location in (self.tensor(name).source, op.location if op is not None else None):
+            if location is not None and location.line:
+                return f" ({location.file}:{location.line})"
+        return ""
+
+    def qparams(self, name: str) -> QParams:
+        """The int8 QParams of an activation; a missing one is noted as a problem, once."""
+        if name in self.quant:
+            return self.quant[name]
+        if name not in self.missing:
+            self.missing.add(name)
+            message = f"the tensor has no quantization parameters{self.place(name)}"
+            self.problems.append(DataError(message, tensor=self.source_name(name)))
+        return UNKNOWN
+
+    def source_name(self, name: str) -> str:
+        source = self.tensor(name).source
+        return source.name if source is not None and source.name else name
+
+    def is_output(self, name: str) -> bool:
+        return name in self.block.outputs
+
+    def sole_consumer(self, name: str) -> Operator | None:
+        """The one operator that reads a tensor, None when there are more, or the tensor is a graph output."""
+        readers = self.consumers.get(name, [])
+        return readers[0] if len(readers) == 1 and not self.is_output(name) else None
+
+    def value(self, name: str) -> Value:
+        """What stands for a float tensor; a constant is quantized by its own range when it is first asked for."""
+        if name not in self.values:
+            data = self.constant(name)
+            assert data is not None, f"'{name}' is read before it is written"
+            quant = self.quant.get(name) or activation_qparams(float(data.min()), float(data.max()))
+            stored = self.emitter.constant(name, types.i8, quantize_array(data, quant))
+            self.values[name] = Quantized(stored, quant)
+        return self.values[name]
+
+    def quantized(self, name: str) -> Quantized:
+        """The int8 form of a tensor; an int32 form is rescaled to the tensor's QParams first."""
+        value = self.value(name)
+        if isinstance(value, Wide):
+            return self.settle(name, value)
+        if isinstance(value, Plain):
+            raise Unsupported("indices can't be computed with in integer graphs", tensor=self.source_name(name))
+        return value
+
+    def settle(self, name: str, wide: Wide) -> Quantized:
+        """RESCALE an int32 form to int8 by the tensor's QParams. It then stands for the tensor."""
+        quant = self.qparams(name)
+        why = f"{_shown(wide.scale)} (accumulator) / {quant.scale[0]!r} (output)"
+        scales = [s / quant.scale[0] for s in wide.scale]
+        stored = self.emitter.rescale(
+            wide.name, self.final_name(name), types.i8, scales, wide.bound, output_zp=quant.zero_point[0], why=why
+        )
+        return self.define(name, Quantized(stored, quant))
+
+    def requantized(self, x: Quantized, out: str) -> str:
+        """RESCALE an int8 tensor to the QParams of the float tensor `out`."""
+        quant = self.qparams(out)
+        why = f"{x.scale!r} (input) / {quant.scale[0]!r} (output)"
+        return self.emitter.rescale(
+            x.name, self.final_name(out), types.i8, x.scale / quant.scale[0], x.reach,
+            input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
+        )  # fmt: skip
+
+    def final_name(self, name: str) -> str:
+        """The float tensor that an int8 tensor made for `name` stands for: a no-op clamp that alone reads it."""
+        reader = self.sole_consumer(name)
+        while reader is not None and reader.op == "CLAMP" and self.is_noop(reader):
+            name = reader.outputs[0]
+            reader = self.sole_consumer(name)
+        return name
+
+    def is_noop(self, clamp: Operator) -> bool:
+        """A CLAMP that the saturation to int8 has already done: equal QParams, bounds at the ends of the range."""
+        quant = self.quant.get(clamp.outputs[0])
+        return quant is not None and quant == self.quant.get(clamp.inputs[0]) and clamp_bounds(clamp, quant) == (-128, 127)
+
+    def define(self, name: str, value: Value) -> Quantized:
+        """Say what stands for a float tensor, and mark the integer tensor with its source and QParams."""
+        self.values[name] = value
+        final = self.tensor(self.final_name(name)) if isinstance(value, Quantized) else self.tensor(name)
+        stored = self.emitter.tensor(value.name)
+        stored.source = final.source or Location(name=final.name)
+        if isinstance(value, Quantized):
+            stored.quant = value.quant
+        return value  # type: ignore[return-value]
+
+    def finish(self, name: str, wide: Wide) -> None:
+        """The int32 result of an operator: to int8 when the tensor has QParams, else kept for what reads it."""
+        if name in self.quant or not self.stays_wide(name):
+            self.settle(name, wide)
+        else:
+            self.values[name] = wide
+
+    def stays_wide(self, name: str) -> bool:
+        """A tensor without QParams may stay int32 when all that read it take that form."""
+        return not self.is_output(name) and all(r.op in TAKES_WIDE for r in self.consumers.get(name, []))
+
+
+TAKES_WIDE = frozenset({"REDUCE_SUM", "RESHAPE", "ADD", "SUB", "mean"})
+Rule = Callable[[Context, Operator], None]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the rule of operators or composites, by name."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            assert name not in RULES, f"two rules for {name}"
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def clamp_bounds(clamp: Operator, quant: QParams) -> tuple[int, int]:
+    """The int8 bounds of a float CLAMP."""
+    low, high = float(clamp.attributes["min_val"]), float(clamp.attributes["max_val"])
+    stored = quantize_array(np.array([low, high]), quant)
+    return int(stored[0]), int(stored[1])
+
+
+def attached(block: Block) -> dict[str, QParams]:
+    """The QParams that activations carry, for int8; constants have rules of their own."""
+    return {
+        name: as_int8(tensor.quant)
+        for name, tensor in block.tensors.items()
+        if tensor.quant is not None and tensor.data is None
+    }
+
+
+def _shown(scales: tuple[float, ...]) -> str:
+    return repr(scales[0]) if len(scales) == 1 else f"{min(scales)!r} .. {max(scales)!r}"

@@ -1,0 +1,161 @@
+"""CONV2D, DEPTHWISE_CONV2D, MATMUL: int8 operands, int32 bias and accumulator, one RESCALE per channel.
+
+Weights are symmetric int8, one scale per output channel: the scales of graph.quant where the constant carries them,
+else those of its own values. The bias is int32 at scale input * weight. A channel whose weights are so small that the
+bias would leave 31 bits, or that the RESCALE couldn't be applied, gets the smallest weight scale that avoids it: its
+weights then hardly count against the bias or the output's step, and the change is noted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosa_engine import types
+from tosa_engine.errors import Unsupported
+
+from .emit import INT32_MAX, Quantized, Wide
+from .ranges import weight_qparams
+from .rules import Context, rule
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Operator
+    from tosa_engine.types import Array
+
+BIAS_LIMIT = float(1 << 30)
+SMALLEST_RATIO = 2.0**-31  # the smallest scale from accumulator to output, with one bit to spare
+
+
+@rule("CONV2D", "DEPTHWISE_CONV2D")
+def convolution(ctx: Context, op: Operator) -> None:
+    """Input and weight zero points of the float operator are 0 by its own rules; the integer one has the input's."""
+    x, out = ctx.quantized(op.inputs[0]), op.outputs[0]
+    weight, bias = ctx.constant(op.inputs[1]), ctx.constant(op.inputs[2])
+    if weight is None or bias is None:
+        what = "weights" if weight is None else "a bias"
+        raise Unsupported(f"{op.op} with {what} that isn't constant{ctx.place(out, op)}", tensor=ctx.source_name(out))
+    depthwise = op.op == "DEPTHWISE_CONV2D"
+    rows = _rows(weight, depthwise)
+    scales = _weight_scales(ctx, op.inputs[1], rows)
+    biases = np.broadcast_to(bias.astype(np.float64), (len(rows),))
+    scales = _raised(ctx, out, x, scales, biases)
+    stored = _integers(rows, scales)
+    accumulator_bias = _integers(biases, scales * x.scale)
+    bound = _bound(ctx, out, stored, x.reach, accumulator_bias)
+    e = ctx.emitter
+    inputs = [
+        x.name,
+        e.constant(op.inputs[1], types.i8, _unrows(stored, weight.shape, depthwise)),
+        e.constant(f"{out}_bias", types.i32, accumulator_bias),
+        e.zero_point(x.zero_point),
+        e.zero_point(0),
+    ]
+    attributes = {k: op.attributes[k] for k in ("pad", "stride", "dilation")}
+    name = e.emit(op.op, inputs, f"{out}_acc", types.i32, ctx.shape(out), **attributes, acc_type=types.i32, local_bound=False)
+    ctx.finish(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
+
+
+@rule("MATMUL")
+def matmul(ctx: Context, op: Operator) -> None:
+    """Both operands int8 with zero points. A constant B is a weight: symmetric, one scale per column."""
+    out, e = op.outputs[0], ctx.emitter
+    a, weight = ctx.quantized(op.inputs[0]), ctx.constant(op.inputs[1])
+    depth = ctx.shape(op.inputs[0])[2]
+    if weight is None:
+        b = ctx.quantized(op.inputs[1])
+        b_name, b_zp, scales, reach = b.name, b.zero_point, np.array([b.scale]), b.reach
+        bound = depth * a.reach * reach
+    else:
+        rows = np.moveaxis(weight, 2, 0).reshape(weight.shape[2], -1)
+        scales = _weight_scales(ctx, op.inputs[1], rows)
+        scales = _raised(ctx, out, a, scales, np.zeros(len(rows)))
+        stored = _integers(rows, scales)
+        by_batch = np.moveaxis(stored.reshape(weight.shape[2], *weight.shape[:2]), 0, 2)
+        b_name, b_zp = e.constant(op.inputs[1], types.i8, by_batch), 0
+        bound = int(np.abs(by_batch).sum(axis=1).max(initial=0)) * a.reach
+    _margin(ctx, out, bound)
+    inputs = [a.name, b_name, e.zero_point(a.zero_point), e.zero_point(b_zp)]
+    name = e.emit("MATMUL", inputs, f"{out}_acc", types.i32, ctx.shape(out))
+    ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), e.bounded(bound, "the accumulator", ctx.source_name(out))))
+
+
+def _rows(weight: Array, depthwise: bool) -> Array:
+    """The weights as [output channel, tap]; a depthwise filter [KH,KW,C,M] has output channel c * M + m."""
+    if depthwise:
+        weight = np.moveaxis(weight, (2, 3), (0, 1))
+        return weight.reshape(weight.shape[0] * weight.shape[1], -1)
+    return weight.reshape(weight.shape[0], -1)
+
+
+def _unrows(rows: Array, shape: tuple[int, ...], depthwise: bool) -> Array:
+    """Back to the layout of the operator."""
+    if depthwise:
+        height, width, channels, multiplier = shape
+        return np.moveaxis(rows.reshape(channels, multiplier, height, width), (0, 1), (2, 3))
+    return rows.reshape(shape)
+
+
+def _weight_scales(ctx: Context, name: str, rows: Array) -> Array:
+    """One scale per row: those the constant carries when they can be used, else those of its values."""
+    quant, count = ctx.tensor(name).quant, len(rows)
+    own = np.asarray(weight_qparams(rows, 0).scale)
+    if quant is None:
+        return own
+    usable = quant.bits == 8 and not any(quant.zero_point) and len(quant.scale) in (1, count)
+    if not usable:
+        ctx.notes.append(
+            f"{ctx.source_name(name)}: weights need 8 bits, zero points of 0 and one scale or {count}; "
+            f"scales are taken from the values instead"
+        )
+        return own
+    scales = np.broadcast_to(np.asarray(quant.scale), (count,)).copy()
+    peak = float((np.abs(rows.astype(np.float64)).max(axis=1, initial=0.0) / scales).max())
+    if peak >= 128.5:
+        ctx.notes.append(f"{ctx.source_name(name)}: weights saturate, the largest is {peak:.1f} steps of its scale")
+    return scales
+
+
+def _raised(ctx: Context, out: str, x: Quantized, scales: Array, biases: Array) -> Array:
+    """The weight scales, raised where the bias or the RESCALE needs it."""
+    floor = np.abs(biases) / (x.scale * BIAS_LIMIT)
+    quant = ctx.quant.get(out)
+    if quant is not None:
+        floor = np.maximum(floor, quant.scale[0] * SMALLEST_RATIO / x.scale)
+    low = scales < floor
+    if low.any():
+        ctx.notes.append(
+            f"{ctx.source_name(out)}: the weights of {int(low.sum())} of {len(scales)} channels are too small for their "
+            f"scale to be applied; the scale is raised (channels {_listed(np.flatnonzero(low).tolist())})"
+        )
+    return np.maximum(scales, floor)
+
+
+def _listed(indices: list[int]) -> str:
+    return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
+
+
+def _integers(real: Array, scales: Array) -> Array:
+    """Real values over their row's scale, halves away from zero; weights saturate at 127, biases can't."""
+    if real.ndim == 2:
+        return np.clip(_nearest(real.astype(np.float64) / scales[:, None]), -127, 127)
+    return _nearest(real / scales)
+
+
+def _nearest(steps: Array) -> Array:
+    whole = np.floor(np.abs(steps))
+    nearest = np.copysign(whole + (np.abs(steps) - whole >= 0.5), steps)
+    result: Array = nearest.astype(np.int64)
+    return result
+
+
+def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array) -> int:
+    """The largest |accumulator| of any channel at any point of the sum."""
+    bound = int((np.abs(stored).sum(axis=1) * reach + np.abs(bias)).max())
+    _margin(ctx, out, bound)
+    return ctx.emitter.bounded(bound, "the accumulator", ctx.source_name(out))
+
+
+def _margin(ctx: Context, out: str, bound: int) -> None:
+    ctx.margins[ctx.source_name(out)] = math.log2(INT32_MAX / max(bound, 1))

@@ -1,0 +1,106 @@
+"""ADD, SUB, MUL, MAXIMUM, MINIMUM of two tensors, and CLAMP.
+
+ADD, SUB, MAXIMUM, MINIMUM: both operands become int32 at a common scale 2^20 times finer than the coarser operand's,
+so that nothing is lost before the one rounding to int8: |operand| <= 255 * 2^20 < 2^28. An operator on an int32
+accumulator and a constant (a bias) works at the accumulator's scale instead. MUL: the product of the operands without
+their zero points is exact in int32.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosa_engine import types
+from tosa_engine.errors import Unsupported
+
+from .emit import Quantized, Wide
+from .rules import Context, clamp_bounds, rule
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Operator
+    from tosa_engine.types import Array
+
+HEADROOM = 2.0**20
+
+
+@rule("ADD", "SUB", "MAXIMUM", "MINIMUM")
+def at_common_scale(ctx: Context, op: Operator) -> None:
+    if _onto_accumulator(ctx, op):
+        return
+    out, e = op.outputs[0], ctx.emitter
+    a, b = ctx.quantized(op.inputs[0]), ctx.quantized(op.inputs[1])
+    scale = max(a.scale, b.scale) / HEADROOM
+    names, bounds = [], []
+    for side, value in (("a", a), ("b", b)):
+        why = f"{value.scale!r} (operand) / {scale!r} (common scale of {op.op})"
+        name, bound = e.widen(value, f"{out}_{side}", value.scale / scale, why)
+        names.append(name)
+        bounds.append(bound)
+    attributes = {} if op.op in ("ADD", "SUB") else {"nan_mode": "PROPAGATE"}
+    name = e.binary(op.op, *names, f"{out}_acc", **attributes)
+    ctx.finish(out, Wide(name, (scale,), sum(bounds) if op.op in ("ADD", "SUB") else max(bounds)))
+
+
+def _onto_accumulator(ctx: Context, op: Operator) -> bool:
+    """ADD or SUB of a constant to an int32 form: the constant takes the accumulator's scales."""
+    for x, other, side in ((op.inputs[0], op.inputs[1], 0), (op.inputs[1], op.inputs[0], 1)):
+        wide, constant = ctx.values.get(x), ctx.constant(other)
+        if not isinstance(wide, Wide) or constant is None or op.op not in ("ADD", "SUB") or x in ctx.quant:
+            continue
+        scales = np.asarray(wide.scale)
+        stored = np.rint(constant.astype(np.float64) / scales)
+        bound = wide.bound + int(np.abs(stored).max(initial=0))
+        out, e = op.outputs[0], ctx.emitter
+        ctx.emitter.bounded(bound, "the accumulator with its bias", ctx.source_name(out))
+        names = [wide.name, e.constant(other, types.i32, stored)]
+        name = e.binary(op.op, *(names if side == 0 else names[::-1]), f"{out}_acc")
+        ctx.finish(out, Wide(name, wide.scale, bound))
+        return True
+    return False
+
+
+@rule("MUL")
+def product(ctx: Context, op: Operator) -> None:
+    """Scale a * b; a constant operand that isn't one number keeps 15 bits instead of 8."""
+    out, e = op.outputs[0], ctx.emitter
+    shift = ctx.constant(op.inputs[2])
+    if shift is not None and shift.any():
+        raise Unsupported(f"MUL with a shift{ctx.place(out, op)}", tensor=ctx.source_name(out))
+    names, scale, bound = [], 1.0, 1
+    for side, operand in zip(("a", "b"), op.inputs, strict=False):
+        constant = ctx.constant(operand)
+        if constant is None:
+            value = ctx.quantized(operand)
+            name, reach = e.widen(value, f"{out}_{side}")
+            names.append(name)
+            scale, bound = scale * value.scale, bound * reach
+        else:
+            name, step = _fifteen_bits(ctx, operand, constant)
+            names.append(name)
+            scale, bound = scale * step, bound * 32767
+    name = e.binary("MUL", *names, f"{out}_acc")
+    ctx.finish(out, Wide(name, (scale,), e.bounded(bound, "the product", ctx.source_name(out))))
+
+
+def _fifteen_bits(ctx: Context, name: str, constant: Array) -> tuple[str, float]:
+    """A constant as symmetric integers of 15 bits and sign, and their scale."""
+    values = constant.astype(np.float64)
+    step = float(np.abs(values).max(initial=0.0)) / 32767 or 1.0
+    return ctx.emitter.constant(name, types.i32, np.rint(values / step)), step
+
+
+@rule("CLAMP")
+def clamp(ctx: Context, op: Operator) -> None:
+    """Where the saturation to int8 has clamped already nothing is left to do; else CLAMP between stored bounds."""
+    out, e = op.outputs[0], ctx.emitter
+    x, quant = ctx.quantized(op.inputs[0]), ctx.qparams(out)
+    if ctx.final_name(op.inputs[0]) != op.inputs[0] and op.inputs[0] not in ctx.block.inputs:
+        ctx.values[out] = x  # the operator that made it has given it this tensor's name
+        return
+    low, high = clamp_bounds(op, x.quant)
+    same = x.quant == quant
+    target = ctx.final_name(out) if same else f"{out}_clamp"
+    name = e.emit("CLAMP", [x.name], target, types.i8, ctx.shape(out), min_val=low, max_val=high, nan_mode="PROPAGATE")
+    ctx.define(out, Quantized(name if same else ctx.requantized(Quantized(name, x.quant), out), quant))

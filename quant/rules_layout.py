@@ -1,0 +1,109 @@
+"""Operators that move values without changing them: their integer form is the same operator on the stored integers.
+
+Their output shares the input's QParams; where graph.quant says something else for it, a RESCALE follows. An int32 form
+passes through RESHAPE while it has one scale, or keeps the last axis that its scales are along.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tosa_engine import types
+from tosa_engine.errors import Unsupported
+
+from .emit import Quantized, Wide
+from .ranges import quantize_array
+from .rules import Context, rule
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Operator
+
+
+@rule("IDENTITY", "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX")
+def moved(ctx: Context, op: Operator) -> None:
+    """Same attributes, same constant shapes; monotonic functions of stored integers (max) count as moves."""
+    x, out = ctx.value(op.inputs[0]), op.outputs[0]
+    if isinstance(x, Wide) and op.op == "RESHAPE" and out not in ctx.quant and _keeps_scales(ctx, x, out):
+        name = ctx.emitter.emit(op.op, [x.name, *_shapes(ctx, op)], f"{out}_acc", types.i32, ctx.shape(out))
+        ctx.finish(out, Wide(name, x.scale, x.bound))
+        return
+    place(ctx, op, ctx.quantized(op.inputs[0]), _shapes(ctx, op))
+
+
+def place(ctx: Context, op: Operator, x: Quantized, more: list[str], **attributes: object) -> None:
+    """Emit `op` on an int8 tensor, and a RESCALE behind it where the output has other QParams."""
+    out = op.outputs[0]
+    quant = ctx.quant.setdefault(out, x.quant)
+    target = ctx.final_name(out) if quant == x.quant else f"{out}_moved"
+    given = {**op.attributes, **attributes}
+    name = ctx.emitter.emit(op.op, [x.name, *more], target, types.i8, ctx.shape(out), **given)
+    if quant != x.quant:
+        name = ctx.requantized(Quantized(name, x.quant), out)
+    ctx.define(out, Quantized(name, quant))
+
+
+def _keeps_scales(ctx: Context, x: Wide, out: str) -> bool:
+    return len(x.scale) == 1 or ctx.shape(out)[-1:] == (len(x.scale),)
+
+
+def _shapes(ctx: Context, op: Operator) -> list[str]:
+    """The constant shape_t inputs, as constants of the integer graph."""
+    names = []
+    for name in op.inputs[1:]:
+        data = ctx.constant(name)
+        if data is None:
+            message = f"{op.op} with a '{ctx.source_name(name)}' that isn't constant{ctx.place(op.outputs[0], op)}"
+            raise Unsupported(message, tensor=ctx.source_name(op.outputs[0]))
+        names.append(ctx.emitter.constant(name, types.shape, data))
+    return names
+
+
+@rule("PAD")
+def pad(ctx: Context, op: Operator) -> None:
+    """PAD with the stored integer of the pad constant (for 0: the zero point), in the output's QParams."""
+    out, e = op.outputs[0], ctx.emitter
+    x = ctx.quantized(op.inputs[0])
+    value = ctx.constant(op.inputs[2])
+    if value is None:
+        message = f"PAD with a value that isn't constant{ctx.place(out, op)}"
+        raise Unsupported(message, tensor=ctx.source_name(out))
+    quant = ctx.quant.setdefault(out, x.quant)
+    name = x.name
+    if quant != x.quant:
+        why = f"{x.scale!r} (input) / {quant.scale[0]!r} (output)"
+        name = e.rescale(
+            name, f"{out}_input", types.i8, x.scale / quant.scale[0], x.reach,
+            input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
+        )  # fmt: skip
+    shapes = _shapes(ctx, _first_two(op))
+    stored = int(quantize_array(value.reshape(-1), quant)[0])
+    padded = e.emit("PAD", [name, *shapes, e.zero_point(stored)], ctx.final_name(out), types.i8, ctx.shape(out))
+    ctx.define(out, Quantized(padded, quant))
+
+
+def _first_two(op: Operator) -> Operator:
+    return type(op)(op.op, op.inputs[:2], op.outputs)
+
+
+@rule("CONCAT")
+def concat(ctx: Context, op: Operator) -> None:
+    """Each input whose QParams aren't the output's is rescaled to them first."""
+    out, e = op.outputs[0], ctx.emitter
+    quant = ctx.qparams(out)
+    names = []
+    for i, operand in enumerate(op.inputs):
+        data = ctx.constant(operand)
+        if data is not None:
+            names.append(e.constant(operand, types.i8, quantize_array(data, quant)))
+            continue
+        x = ctx.quantized(operand)
+        name = x.name
+        if x.quant != quant:
+            why = f"{x.scale!r} (input {i}) / {quant.scale[0]!r} (output)"
+            name = e.rescale(
+                name, f"{out}_input{i}", types.i8, x.scale / quant.scale[0], x.reach,
+                input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
+            )  # fmt: skip
+        names.append(name)
+    stored = e.emit("CONCAT", names, ctx.final_name(out), types.i8, ctx.shape(out), axis=op.attributes["axis"])
+    ctx.define(out, Quantized(stored, quant))
