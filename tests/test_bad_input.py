@@ -1,0 +1,215 @@
+"""What users get wrong: each ends in one clear error and the right exit code, through the command line, in full."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tosa_engine import serialize, types
+from tosa_engine.spec.case import Case
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ADDENDS = {"a": np.ones((2, 3), np.int32), "b": np.full((1, 3), 2, np.int32)}
+
+
+@pytest.fixture
+def add(tmp_path: Path) -> Path:
+    """A graph that adds a: i32[2, 3] and b: i32[1, 3]."""
+    case = Case("ADD").input("a", types.i32, (2, 3)).input("b", types.i32, (1, 3)).output("sum", types.i32, (2, 3))
+    serialize.write(case.graph(), tmp_path / "add.tosa")
+    return tmp_path / "add.tosa"
+
+
+@pytest.fixture
+def model(tmp_path: Path, digits: Path) -> Path:
+    """A copy of the digits model that may be damaged."""
+    return shutil.copytree(digits / "digits.nnef", tmp_path / "digits.nnef")
+
+
+@pytest.fixture
+def fails(command):
+    """Runs a command line that must end in `code` and exactly this text on stderr."""
+
+    def run(*args: object, code: int, message: str) -> None:
+        outcome = command(*args)
+        assert (outcome.code, outcome.err) == (code, f"error: {message}\n")
+        assert outcome.out == ""
+
+    return run
+
+
+def save(path: Path, array: np.ndarray) -> Path:
+    np.save(path, array)
+    return path
+
+
+def edited(model: Path, old: str, new: str) -> Path:
+    graph = model / "graph.nnef"
+    text = graph.read_text(encoding="utf-8")
+    assert old in text
+    graph.write_text(text.replace(old, new), encoding="utf-8")
+    return model
+
+
+def test_a_missing_file(fails, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.tosa"
+    fails("check", path, code=6, message=f"{path}: no such model")
+
+
+def test_a_wrong_suffix(fails, add: Path) -> None:
+    path = add.rename(add.with_suffix(".bin"))
+    kinds = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
+    fails("check", path, code=2, message=f"can't tell what '{path}' is by its name: a model is {kinds}")
+
+
+def test_an_unknown_flag(fails, add: Path) -> None:
+    message = "unrecognized arguments: --treads; see tosa-engine --help"
+    fails("run", add, "--treads", code=2, message=message)
+
+
+@pytest.mark.parametrize("length", [0, 3, 8, 20, 200, -1])
+def test_a_truncated_tosa_file(command, add: Path, length: int) -> None:
+    add.write_bytes(add.read_bytes()[:length])
+    outcome = command("check", add)
+    assert (outcome.code, outcome.out) == (6, "")
+    assert outcome.err.startswith(f"error: {add}: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_truncated_tosa_file_in_full(fails, add: Path) -> None:
+    add.write_bytes(add.read_bytes()[:200])
+    fails("check", add, code=6, message=f"{add}: byte 360: Version: beyond the end of the file (200 bytes)")
+
+
+def test_a_tosa_operator_outside_the_table(fails, add: Path) -> None:
+    path = add.with_suffix(".json")
+    serialize.write(serialize.read(add), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    operator = document["regions"][0]["blocks"][0]["operators"][0]
+    operator |= {"op": "LOGICAL_LEFT_SHIFT", "attribute_type": "LogicalLeftShiftAttribute"}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    message = "GRAPH.op: operator LOGICAL_LEFT_SHIFT is not implemented (node 'sum')"
+    fails("check", path, code=5, message=message)
+
+
+def test_an_error_if_in_a_graph(fails, tmp_path: Path) -> None:
+    case = Case("ADD").input("a", types.i32, (2, 3)).input("b", types.i32, (1, 4)).output("sum", types.i32, (2, 3))
+    serialize.write(case.graph(), tmp_path / "add.tosa")
+    message = "ADD.E2: shapes [2, 3] and [1, 4] don't broadcast: sizes must be equal or 1 (node 'sum', tensor 'b')"
+    fails("check", tmp_path / "add.tosa", code=3, message=message)
+
+
+def test_a_profile_that_the_target_lacks(fails, tmp_path: Path) -> None:
+    case = Case("ADD").input("a", types.fp32, (3,)).input("b", types.fp32, (3,)).output("sum", types.fp32, (3,))
+    serialize.write(case.graph(), tmp_path / "add.tosa")
+    message = "ADD.profile: ADD with types fp32 needs PRO-FP, which the target lacks (node 'sum')"
+    fails("check", tmp_path / "add.tosa", "--profile", "PRO-INT", code=3, message=message)
+
+
+def test_a_missing_input(fails, add: Path, tmp_path: Path) -> None:
+    a = save(tmp_path / "a.npy", ADDENDS["a"])
+    fails("run", add, "-i", f"a=@{a}", code=2, message="")
+
+
+def test_an_input_that_the_model_lacks(fails, add: Path, tmp_path: Path) -> None:
+    c = save(tmp_path / "c.npy", ADDENDS["a"])
+    message = f"-i c=@{c}: the model has no input 'c'; its inputs are 'a', 'b'"
+    fails("run", add, "-i", f"c=@{c}", code=2, message=message)
+
+
+def test_one_input_too_many(fails, add: Path, tmp_path: Path) -> None:
+    a, b = (save(tmp_path / f"{name}.npy", array) for name, array in ADDENDS.items())
+    message = f"-i {b}: the model has no further input; its inputs are 'a', 'b'"
+    fails("run", add, "-i", f"a=@{a}", "-i", b, "-i", b, code=2, message=message)
+
+
+def test_an_input_given_twice(fails, add: Path, tmp_path: Path) -> None:
+    a = save(tmp_path / "a.npy", ADDENDS["a"])
+    fails("run", add, "-i", f"a=@{a}", "-i", f"a=@{a}", code=2, message=f"-i a=@{a}: input 'a' is given twice")
+
+
+def test_an_input_that_is_no_array_file(fails, add: Path) -> None:
+    fails(
+        "run", add, "-i", "a=a.npy.txt", code=2, message="-i a=a.npy.txt: an input is X.npy, NAME=@X.npy or BUNDLE.npz"
+    )
+
+
+def test_a_wrong_dtype(fails, add: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "io.npz", a=ADDENDS["a"].astype(np.int64), b=ADDENDS["b"])
+    fails("run", add, "-i", tmp_path / "io.npz", code=6, message="")
+
+
+def test_a_wrong_shape(fails, add: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "io.npz", a=ADDENDS["a"].T, b=ADDENDS["b"])
+    fails("run", add, "-i", tmp_path / "io.npz", code=6, message="")
+
+
+def test_a_damaged_array(fails, add: Path, tmp_path: Path) -> None:
+    path = save(tmp_path / "a.npy", ADDENDS["a"])
+    path.write_bytes(path.read_bytes()[:-1])
+    message = f"DATA.npy: {path}: int32 of shape [2, 3] takes 24 bytes, the file has 23"
+    fails("run", add, "-i", path, code=6, message=message)
+
+
+def test_expected_arrays_without_the_output(fails, add: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "io.npz", **ADDENDS)
+    message = f"{tmp_path / 'io.npz'} has no array for output 'sum'; it has 'a', 'b'"
+    fails("run", add, "-i", tmp_path / "io.npz", "--expect", tmp_path / "io.npz", code=6, message=message)
+
+
+def test_a_require_that_does_not_hold(fails, add: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "io.npz", a=np.full((2, 3), 2**31 - 1, np.int32), b=ADDENDS["b"])
+    fails("run", add, "-i", tmp_path / "io.npz", "--checked", code=4, message="")
+
+
+def test_a_folder_without_a_graph(fails, tmp_path: Path) -> None:
+    (tmp_path / "empty.nnef").mkdir()
+    fails("check", tmp_path / "empty.nnef", code=6, message=f"{tmp_path / 'empty.nnef'}/graph.nnef: no such file")
+
+
+@pytest.mark.parametrize("length", [-4, 4])
+def test_a_dat_file_of_the_wrong_size(fails, model: Path, length: int) -> None:
+    path = model / "fc" / "filter.dat"
+    data = path.read_bytes()
+    path.write_bytes(data[:length] if length < 0 else data + bytes(length))
+    fails("check", model, code=6, message="")
+
+
+def test_a_dat_file_that_is_missing(fails, model: Path) -> None:
+    (model / "fc" / "filter.dat").unlink()
+    fails("check", model, code=6, message="")
+
+
+def test_an_archive_member_that_leaves_the_folder(fails, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "evil.nnef.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(model / "graph.nnef", "graph.nnef")
+        member = tarfile.TarInfo("../evil.dat")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"evil"))
+    fails("check", path, code=6, message="")
+    assert not (tmp_path.parent / "evil.dat").exists()
+
+
+def test_an_unknown_nnef_operator(fails, model: Path) -> None:
+    fails("check", edited(model, "relu(n1)", "rellu(n1)"), code=6, message="")
+
+
+def test_an_nnef_syntax_error(fails, model: Path) -> None:
+    fails("check", edited(model, "r1 = relu(n1);", "r1 = relu(n1;"), code=6, message="")
+
+
+def test_nan_in_the_calibration_data(fails, model: Path, tmp_path: Path) -> None:
+    images = np.zeros((3, 1, 1, 8, 8), np.float32)
+    images[1, 0, 0, 4, 5] = np.nan
+    np.savez(tmp_path / "data.npz", input=images)
+    fails("calibrate", model, "--data", tmp_path / "data.npz", "-o", tmp_path / "graph.quant", code=6, message="")
+    assert not (tmp_path / "graph.quant").exists()
