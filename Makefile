@@ -44,7 +44,7 @@ conformance: $(CONFORMANCE_VENV)/$(READY)
 	$(CONFORMANCE_VENV)/bin/python conformance/run.py $(OPS)
 
 conformance-ci: $(CONFORMANCE_VENV)/$(READY)
-	$(CONFORMANCE_VENV)/bin/python conformance/run.py add rescale table conv2d_3x3
+	$(CONFORMANCE_VENV)/bin/python conformance/run.py --ci
 	$(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference
 
 peers: $(PEERS_VENV)/$(READY)
