@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from .requires import Requires
 if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
+
+INT64_MAX: Final = (1 << 63) - 1
 
 
 def add(call: Call, input1: Array, input2: Array) -> Array:
@@ -56,15 +58,14 @@ def mul(call: Call, input1: Array, input2: Array, shift: Array) -> Array:
             return np.asarray(input1 * input2)
     product = wide(input1) * wide(input2)
     if amount > 0:
-        product = _shift_right_rounded(product, amount)
+        rounding = 1 << (amount - 1)
         with Requires(call) as require:
+            # -2^31 * -2^31 + 2^62 (shift 63) is beyond int64: overflow is unpredictable ("Integer Behavior")
+            most = INT64_MAX - rounding
+            require.holds("R3", product <= most, f"product {{product}} + {rounding} is beyond int64", product=product)
+            product = (np.minimum(product, most) + rounding) >> amount
             require.fits("R3", product, i32, "shifted product")
     return narrow(product, call.out_t)
-
-
-def _shift_right_rounded(product: Array, shift: int) -> Array:
-    """(product + 2^(shift-1)) >> shift; adding the rounding bit after the shift never leaves int64."""
-    return (product >> shift) + ((product >> (shift - 1)) & 1)
 
 
 def table(call: Call, input1: Array, table: Array) -> Array:

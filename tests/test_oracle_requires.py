@@ -1,0 +1,106 @@
+"""Every REQUIRE of the op table has inputs that violate it: label, first element, message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tosa_engine.errors import RequireViolation
+from tosa_engine.spec import TABLE
+from tosa_engine.types import fp32, i4, i8, i16, i32, i48
+
+from .oracle_tools import HIGH, INF, LOW, LOW48, NAN, conv, rescale, run, use, violation
+
+if TYPE_CHECKING:
+    from tosa_engine.spec.case import Case
+
+MANY = 33026  # products 255 * 255 whose sum is beyond int32
+
+VIOLATIONS: dict[str, tuple[Case, dict[str, Any], tuple[int, ...]]] = {
+    "ADD.R1": (use("ADD", [i32, i32], i32), {"input1": [[0, LOW], [HIGH, 1]], "input2": [[0, 0], [1, HIGH]]}, (1, 0)),
+    "SUB.R1": (use("SUB", [i32, i32], i32), {"input1": [0, LOW, LOW], "input2": [HIGH, 0, 1]}, (2,)),
+    "MUL.R1": (use("MUL", [i32, i32], i32).const("shift", i8, [64]), {"input1": [1], "input2": [1]}, (0,)),
+    "MUL.R2": (use("MUL", [i16, i16], i32).const("shift", i8, [1]), {"input1": [1], "input2": [1]}, (0,)),
+    "MUL.R3": (use("MUL", [i32, i32], i32).const("shift", i8, [31]), {"input1": [1, LOW], "input2": [LOW] * 2}, (1,)),
+    "TABLE.R1": (
+        use("TABLE", [i16], i32).const("table", i16, [-32768, *[32767] * 512]), {"input1": [0, 5, -32768]}, (2,),
+    ),
+    "ABS.R1": (use("ABS", [i32], i32), {"input1": [-HIGH, LOW]}, (1,)),
+    "NEGATE.R1": (
+        use("NEGATE", [i32], i32).const("input1_zp", i32, [0]).const("output_zp", i32, [0]),
+        {"input1": [HIGH, LOW]},
+        (1,),
+    ),
+    "CAST.R1": (use("CAST", [fp32], i8), {"input": [INF, 1.0, NAN]}, (2,)),
+    "RESCALE.R1": (rescale(i8, i8, [1, -1], [30, 30], per_channel=True), {"input": [[1, 1]]}, (0, 1)),
+    "RESCALE.R2": (rescale(i8, i8, [1, 1], [62, 63], per_channel=True), {"input": [[1, 1]]}, (0, 1)),
+    "RESCALE.R3": (rescale(i8, i8, [1], [8], (-128, 0)), {"input": [-1, 0]}, (1,)),
+    "RESCALE.R4": (rescale(i48, i32, [1 << 14], [14], scale32=False), {"input": [HIGH, LOW, HIGH + 1]}, (2,)),
+    "RESCALE.R5": (rescale(i48, i8, [1 << 14], [14], (0, 127), scale32=False), {"input": [HIGH - 127, HIGH]}, (1,)),
+    "REDUCE_SUM.R1": (use("REDUCE_SUM", [i32], i32, axis=1), {"input": [[1, 2, 3], [HIGH, 1, -5]]}, (1, 0)),
+    "CONV2D.R1": (
+        conv("CONV2D", i8, i8, i32, (127, 127)),
+        {"input": np.full((1, 1, 1, MANY), -128), "weight": np.full((1, 1, 1, MANY), -128), "bias": [-HIGH]},
+        (0, 0, 0, 0),
+    ),
+    "CONV2D.R2": (
+        conv("CONV2D", i8, i4, i32),
+        {"input": [[[[-128]], [[1]]]], "weight": [[[[7]]], [[[-7]]]], "bias": [LOW + 896, HIGH - 895]},
+        (0, 0, 0, 1),
+    ),
+    "DEPTHWISE_CONV2D.R1": (
+        conv("DEPTHWISE_CONV2D", i8, i8, i32, (127, 127)),
+        {"input": np.full((1, 182, 182, 1), -128), "weight": np.full((182, 182, 1, 1), -128), "bias": [-HIGH]},
+        (0, 0, 0, 0),
+    ),
+    "DEPTHWISE_CONV2D.R2": (
+        conv("DEPTHWISE_CONV2D", i16, i8, i48),
+        {"input": [[[[-32768, 32767]]]], "weight": [[[[-128], [-128]]]], "bias": [LOW48 + 4194175]},
+        (0, 0, 0, 1),
+    ),
+    "MATMUL.R1": (
+        use("MATMUL", [i8, i8], i32).const("A_zp", i8, [127]).const("B_zp", i8, [127]),
+        {"A": np.full((1, 1, MANY), -128), "B": np.full((1, MANY, 1), -128)},
+        (0, 0, 0),
+    ),
+    "AVG_POOL2D.R1": (
+        use("AVG_POOL2D", [i16], i16, kernel=(256, 257), stride=(1, 1), pad=(0, 0, 0, 0), acc_type=i32)
+        .const("input_zp", i16, [0]).const("output_zp", i16, [0]),
+        {"input": np.full((1, 256, 257, 1), -32768)},
+        (0, 0, 0, 0),
+    ),
+}  # fmt: skip
+# No input reaches them: |sum| <= 2^16 * count < 2^(29 + k) always holds; an index beyond int32 takes 2^31 steps.
+UNREACHABLE = {"AVG_POOL2D.R2", "ARGMAX.R1"}
+
+
+def test_every_require_has_a_violation() -> None:
+    labels = {r.label for spec in TABLE.values() for r in spec.requires}
+    assert set(VIOLATIONS) | UNREACHABLE == labels
+
+
+@pytest.mark.parametrize("label", VIOLATIONS)
+def test_require(label: str) -> None:
+    case, feeds, index = VIOLATIONS[label]
+    assert violation(case, **feeds) == (label, index)
+
+
+def test_messages_carry_the_values() -> None:
+    case, feeds, _ = VIOLATIONS["ADD.R1"]
+    with pytest.raises(RequireViolation) as caught:
+        run(case, **feeds)
+    assert str(caught.value) == (
+        "ADD.R1: sum 2147483648 is beyond -2147483648 .. 2147483647 at [1, 0] (node 'output', tensor 'output')"
+    )
+    case, feeds, _ = VIOLATIONS["RESCALE.R3"]
+    with pytest.raises(RequireViolation) as caught:
+        run(case, **feeds)
+    assert caught.value.message == "value 128 is beyond -128 .. 128 - 1 for shift 8 at [1]"
+
+
+def test_mul_whose_rounding_leaves_int64() -> None:
+    case = use("MUL", [i32, i32], i32).const("shift", i8, [63])
+    assert violation(case, input1=[HIGH, LOW], input2=[LOW, LOW]) == ("MUL.R3", (1,))
+    assert run(case, input1=[HIGH], input2=[LOW]) == [0]
