@@ -5,13 +5,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...passes import run_pipeline
 from .container import open_container
 from .dat import read_dat, write_dat
 from .document import Document, load_document
+from .mapping import map_document
 from .parser import format_literal, parse_document, parse_quant
 from .syntax import QuantLine
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from ...graph import Graph, QParams
+
 __all__ = [
-    "Document", "QuantLine", "format_literal", "load_document", "open_container", "parse_document",
-    "parse_quant", "read_dat", "write_dat",
+    "Document", "QuantLine", "format_literal", "load", "load_document", "map_document", "open_container",
+    "parse_document", "parse_quant", "read_dat", "write_dat",
 ]  # fmt: skip
+
+
+def load(path: str | os.PathLike[str], quant: Mapping[str, QParams] | None = None) -> Graph:
+    """The TOSA-FP graph of an NNEF folder or archive.
+
+    Inputs and outputs keep the document's names, shapes and layout; inside the graph is NHWC. A tensor that holds the
+    value of an NNEF tensor (perhaps in another layout) has its name as `source.name`, and `quant[name]` as its hint.
+    An axis of a hint is the NNEF tensor's own; where scales come without one, it is the first axis of their number.
+
+    Raises DataError, ParseError, Unsupported, UsageError (`quant` names tensors that don't exist), or Problems with
+    several of them.
+    """
+    return run_pipeline(map_document(load_document(path), quant))

@@ -8,10 +8,11 @@ from .standard import EXTENTS, REQUIRED, Declaration, Parameter
 from .syntax import Literal, Name, Sequence, names_in, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .syntax import Argument, Expression, Invocation, Text
 
+MAX_INTEGER: Final = (1 << 31) - 1
 _PYTHON: Final = {"integer": int, "scalar": float, "logical": bool, "string": str}
 _NAMES: Final = {int: "integer", float: "scalar", bool: "logical", str: "string"}
 
@@ -88,7 +89,19 @@ def _attribute_value(parameter: Parameter, value: Expression, text: Text, _: Map
     if not _has_type(value, parameter.type):
         message = f"argument '{parameter.name}' must be {_article(parameter.type)}, got {_shown(value)}"
         raise text.error(message, value.place)
-    return plain(value)
+    result = plain(value)
+    for number in _integers(result):
+        if abs(number) > MAX_INTEGER:
+            raise text.error(f"argument '{parameter.name}': {number} is beyond 32 bits"[:200], value.place)
+    return result
+
+
+def _integers(value: Any) -> Iterator[int]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _integers(item)
+    elif isinstance(value, int):
+        yield value
 
 
 def _has_type(value: Expression, type_name: str) -> bool:

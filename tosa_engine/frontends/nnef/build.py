@@ -1,0 +1,197 @@
+"""Building the TOSA-FP graph of an NNEF document: tensors by NNEF name, places for errors, quantization hints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import DataError, TosaEngineError
+from ...graph import Location, Tensor, new_graph
+from ...passes.composites import compose, output_shape
+from ...passes.emit import Emitter
+from ...passes.views import reshaped, transposed
+from .syntax import Name
+from .variables import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...errors import ParseError, Unsupported
+    from ...graph import Operator, QParams
+    from ...types import Shape
+    from .document import Document, Operation
+
+MAX_EXTENT: Final = (1 << 31) - 1
+
+
+class Builder(Emitter):
+    """The graph under construction. `begin` and `finish` enclose the operators of one NNEF operation."""
+
+    def __init__(self, document: Document, quant: Mapping[str, QParams]) -> None:
+        self.document, self.quant = document, quant
+        self.graph = new_graph(document.text.file)
+        super().__init__(self.graph.main)
+        self.values: dict[str, Tensor] = {}
+        self._operation: Operation
+        self._bound: set[str] = set()
+        self.labels: dict[str, tuple[Shape, str]] = {}
+
+    # errors
+
+    def error(self, message: str) -> ParseError:
+        """An error at the operation that is being mapped."""
+        return self.document.text.error(f"'{self._operation.name}': {message}", self._operation.place)
+
+    def unsupported(self, message: str) -> Unsupported:
+        return self.document.text.unsupported(f"'{self._operation.name}': {message}", self._operation.place)
+
+    # one operation
+
+    def begin(self, operation: Operation) -> None:
+        self._operation = operation
+        self.stem = operation.result
+        self.location = Location(self.document.text.file, operation.place.line, operation.result)
+
+    def shape_of(self, x: Tensor) -> Shape:
+        assert x.shape is not None
+        return x.shape
+
+    def value(self, argument: Any, rank: int = 0) -> Tensor:
+        """The tensor of an argument; a number becomes a constant of shape [1] * rank."""
+        if isinstance(argument, Name):
+            return self.values[argument.text]
+        if isinstance(argument, bool):
+            return self.scalar(argument, FORMATS["logical"], rank)
+        if isinstance(argument, int):
+            return self.scalar(argument, FORMATS["integer"], rank)
+        if abs(argument) > np.finfo(np.float32).max:
+            raise self.error(f"{argument!r} is beyond fp32")
+        return self.scalar(argument, FORMATS["scalar"], rank)
+
+    def operands(self, *arguments: Any) -> list[Tensor]:
+        """Tensors of one rank: shapes of a lower rank have trailing extents of 1 (section 4.2.2).
+
+        Raises ParseError when the shapes don't broadcast.
+        """
+        tensors = [self.value(a) for a in arguments]
+        shapes = [self.shape_of(t) for t in tensors]
+        rank = max(len(s) for s in shapes)
+        equal = [self.trailing(t, rank) for t in tensors]
+        for extents in zip(*(self.shape_of(t) for t in equal), strict=True):
+            if len(set(extents) - {1}) > 1:
+                raise self.error(f"shapes {' and '.join(str(list(s)) for s in shapes)} don't agree")
+        return equal
+
+    def trailing(self, x: Tensor, rank: int) -> Tensor:
+        """`x` with trailing extents of 1 up to `rank`."""
+        shape = self.shape_of(x)
+        return self.reshape(x, shape + (1,) * (rank - len(shape)))
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Checked axes: unique, from 0 to rank - 1."""
+        for axis in axes:
+            if not 0 <= axis < rank:
+                raise self.error(f"axis {axis} isn't one of the {rank} axes")
+        if len(set(axes)) != len(axes):
+            raise self.error(f"axes {list(axes)} aren't unique")
+        return tuple(axes)
+
+    def section(self, x: Tensor, axis: int, start: int, size: int) -> Tensor:
+        """A range of one axis; of a constant, a constant with the scales of that range."""
+        shape = list(self.shape_of(x))
+        if x.data is None:
+            begin = [start if i == axis else 0 for i in range(len(shape))]
+            return self.slice(x, begin, [size if i == axis else n for i, n in enumerate(shape)])
+        quant = x.quant
+        if quant is not None and quant.axis == axis:
+            zero_point = quant.zero_point if len(quant.zero_point) == 1 else quant.zero_point[start : start + size]
+            quant = replace(quant, scale=quant.scale[start : start + size], zero_point=zero_point)
+        data = x.data[(slice(None),) * axis + (slice(start, start + size),)]
+        return self.const(data, x.dtype, "section", quant)
+
+    def grouped(self, name: str, x: Tensor, **attributes: Any) -> Tensor:
+        """A composite over the whole tensor."""
+        output = self.new_output(name, x.dtype, output_shape(name, self.shape_of(x), attributes))
+        return self.composite(compose(name, x, output, attributes, self.location))
+
+    # results
+
+    def finish(self, name: str, result: Tensor) -> None:
+        """`result` is the value of the NNEF tensor `name`: it takes the name, the place and the hint."""
+        for extent in self.shape_of(result):
+            if not 1 <= extent <= MAX_EXTENT:
+                raise self.error(f"the result '{name}' would have shape {list(self.shape_of(result))}")
+        if result.data is not None:
+            result = self.const(result.data, result.dtype)
+        elif result.name in self._bound:
+            result = self.unary("IDENTITY", result)
+        self._rename(result, name)
+        self._bound.add(name)
+        self.values[name] = result
+        result.source = Location(self.document.text.file, self._operation.place.line, name)
+        result.quant = with_axis(self.quant.get(name), name, self.shape_of(result))
+        self._carry_back(result)
+
+    def _rename(self, tensor: Tensor, name: str) -> None:
+        producer = self.producers.get(tensor.name)
+        if producer is not None:
+            producer.outputs = [name if n == tensor.name else n for n in producer.outputs]
+            body = getattr(producer, "body", None)
+            if body is not None:
+                renamed = compose(producer.op, self.block.tensors[producer.inputs[0]], replace(tensor, name=name),
+                                  producer.attributes, producer.location)  # fmt: skip
+                producer.body = renamed.body  # type: ignore[attr-defined]
+            self.producers[name] = producer
+        del self.block.tensors[tensor.name]
+        tensor.name = name
+        self.block.add(tensor)
+
+    def _carry_back(self, result: Tensor) -> None:
+        """Tensors of this operation that hold the same values in another view carry the same name and hint."""
+        producer = self.producers.get(result.name)
+        while producer is not None and producer.op in ("TRANSPOSE", "RESHAPE"):
+            before = self.block.tensors[producer.inputs[0]]
+            if before.name in self._bound or before.data is not None:
+                return
+            before.source, before.quant = result.source, _before(producer, before, result)
+            result, producer = before, self.producers.get(before.name)
+        if producer is not None and producer.op == "CONCAT":
+            for part in (self.block.tensors[n] for n in producer.inputs):
+                if part.name not in self._bound and result.quant is not None and result.quant.axis is None:
+                    part.quant = result.quant
+
+
+def _before(view: Operator, before: Tensor, after: Tensor) -> QParams | None:
+    if view.op == "RESHAPE":
+        assert before.shape is not None
+        assert after.shape is not None
+        return reshaped(after.quant, after.shape, before.shape)
+    perms = view.attributes["perms"]
+    return transposed(after.quant, [perms.index(i) for i in range(len(perms))])
+
+
+def with_axis(quant: QParams | None, name: str, shape: Shape) -> QParams | None:
+    """A hint whose axis fits the tensor. Where the axis isn't given, it is the first with one index per scale.
+
+    Raises DataError when the numbers of scales and zero points don't fit.
+    """
+    if quant is None:
+        return None
+    entries = max(len(quant.scale), len(quant.zero_point))
+    if not {len(quant.scale), len(quant.zero_point)} <= {1, entries} or not quant.scale or not quant.zero_point:
+        counts = f"{len(quant.scale)} scales and {len(quant.zero_point)} zero points"
+        raise DataError(f"quantization of '{name}': {counts} don't go together")
+    if entries == 1:
+        return replace(quant, axis=None)
+    axis = quant.axis if quant.axis is not None else (shape.index(entries) if entries in shape else None)
+    if axis is None or not 0 <= axis < len(shape) or shape[axis] != entries:
+        where = f"axis {axis}" if axis is not None else "any axis"
+        raise DataError(f"quantization of '{name}': {entries} entries don't fit {where} of shape {list(shape)}")
+    scale = quant.scale * entries if len(quant.scale) == 1 else quant.scale
+    zero_point = quant.zero_point * entries if len(quant.zero_point) == 1 else quant.zero_point
+    return replace(quant, scale=scale, zero_point=zero_point, axis=axis)
+
+
+__all__ = ["Builder", "TosaEngineError", "with_axis"]

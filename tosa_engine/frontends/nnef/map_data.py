@@ -1,0 +1,69 @@
+"""Tensors that enter the graph: external, constant, variable (section 4.1); and copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ...graph import Tensor
+from ...types import count
+from .build import with_axis
+from .variables import FORMATS, read_variable, to_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...types import Shape
+    from .build import Builder
+    from .document import Operation
+    from .mapping import Mapper
+
+MAX_CONSTANT: Final = 1 << 28  # elements of one `constant`
+
+
+def _shape(b: Builder, operation: Operation) -> Shape:
+    shape: Shape = operation.arguments["shape"]
+    if any(extent < 1 for extent in shape):
+        raise b.error(f"extents must be positive, got {list(shape)}")
+    return shape
+
+
+def external(b: Builder, operation: Operation) -> Tensor:
+    tensor = b.new_output("input", FORMATS[operation.type], _shape(b, operation))
+    return tensor
+
+
+def constant(b: Builder, operation: Operation) -> Tensor:
+    shape, values = _shape(b, operation), operation.arguments["value"]
+    size = count(shape)
+    if len(values) not in (1, size):
+        raise b.error(f"shape {list(shape)} needs {size} values or 1, got {len(values)}")
+    if size > MAX_CONSTANT:
+        raise b.unsupported(f"a constant of {size} elements; at most {MAX_CONSTANT} are made")
+    dtype = FORMATS[operation.type]
+    wide = np.asarray(values, np.float64 if dtype.is_float else dtype.storage)
+    array = to_storage(wide, dtype, f"{b.document.text.file}:{operation.place.line}")
+    return b.const(np.broadcast_to(array, (size,)).reshape(shape), dtype)
+
+
+def variable(b: Builder, operation: Operation) -> Tensor:
+    shape, name = _shape(b, operation), operation.result
+    label: str = operation.arguments["label"]
+    shared = b.labels.setdefault(label.casefold(), (shape, name))
+    if shared[0] != shape:
+        raise b.error(f"label '{label}' is shared with '{shared[1]}' of shape {list(shared[0])}, not {list(shape)}")
+    quant = with_axis(b.quant.get(name), name, shape)
+    return b.const(read_variable(b.document, operation, quant), FORMATS[operation.type])
+
+
+def copy(b: Builder, operation: Operation) -> Tensor:
+    return b.value(operation.arguments["x"])
+
+
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    "external": external,
+    "constant": constant,
+    "variable": variable,
+    "copy": copy,
+}

@@ -1,0 +1,132 @@
+"""Elementwise operations, activations and batch normalization (sections 4.2, 4.9.1, 4.9.4)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ... import types
+from ...passes.emit import FLOAT_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...graph import Tensor
+    from .build import Builder
+    from .document import Operation
+    from .mapping import Mapper
+
+
+def unary(op: str, b: Builder, operation: Operation) -> Tensor:
+    return b.unary(op, b.value(operation.arguments["x"]))
+
+
+def neg(b: Builder, operation: Operation) -> Tensor:
+    return b.negate(b.value(operation.arguments["x"]))
+
+
+def sqr(b: Builder, operation: Operation) -> Tensor:
+    x = b.value(operation.arguments["x"])
+    return b.binary("MUL", x, x)
+
+
+def relu(b: Builder, operation: Operation) -> Tensor:
+    return b.clamp(b.value(operation.arguments["x"]), 0.0, FLOAT_MAX)
+
+
+def activation(b: Builder, operation: Operation) -> Tensor:
+    return b.grouped(operation.name, b.value(operation.arguments["x"]))
+
+
+def binary(op: str, b: Builder, operation: Operation) -> Tensor:
+    x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
+    return b.binary(op, x, y)
+
+
+def div(b: Builder, operation: Operation) -> Tensor:
+    """x / y as x * (1 / y)."""
+    x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
+    return b.binary("MUL", x, b.unary("RECIPROCAL", y))
+
+
+def bound(op: str, b: Builder, operation: Operation) -> Tensor:
+    """min and max; with a constant of one element they are CLAMP."""
+    x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
+    for value, limit in ((x, _one(y)), (y, _one(x))):
+        if limit is not None and value.data is None:
+            return b.clamp(value, *((-FLOAT_MAX, limit) if op == "MINIMUM" else (limit, FLOAT_MAX)))
+    return b.binary(op, x, y)
+
+
+def clamp(b: Builder, operation: Operation) -> Tensor:
+    """max(min(x, b), a); with constants of one element, a <= b, it is CLAMP."""
+    x, low, high = b.operands(*(operation.arguments[name] for name in ("x", "a", "b")))
+    least, most = _one(low), _one(high)
+    if least is not None and most is not None and least <= most:
+        return b.clamp(x, least, most)
+    return b.binary("MAXIMUM", b.binary("MINIMUM", x, high), low)
+
+
+def _one(x: Tensor) -> float | None:
+    """The value of a constant of one finite element."""
+    if x.data is None or x.data.size != 1:
+        return None
+    value = float(x.data.reshape(-1)[0])
+    return value if math.isfinite(value) else None
+
+
+def softmax(b: Builder, operation: Operation) -> Tensor:
+    x = b.value(operation.arguments["x"])
+    axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
+    if len(axes) != 1:
+        raise b.unsupported(f"axes {list(axes)}; one axis is supported")
+    return b.grouped("softmax", x, axis=axes[0])
+
+
+def batch_normalization(b: Builder, operation: Operation) -> Tensor:
+    """offset + scale * (input - mean) / sqrt(variance + epsilon) as x * g + (offset - mean * g).
+
+    g and the sum are computed in double precision from constant parameters.
+    """
+    x = b.value(operation.arguments["input"])
+    rank, channels = len(b.shape_of(x)), (*b.shape_of(x), 1)[1]
+    values = {}
+    for name in ("mean", "variance", "offset", "scale"):
+        parameter = b.trailing(b.value(operation.arguments[name]), rank)
+        if parameter.data is None:
+            raise b.unsupported(f"'{name}' isn't a constant")
+        if any(n != 1 and (axis != 1 or n != channels) for axis, n in enumerate(b.shape_of(parameter))):
+            shape = list(b.values[operation.arguments[name].text].shape or ())
+            raise b.error(f"'{name}' of shape {shape} doesn't fit {channels} channels on axis 1")
+        values[name] = parameter.data.astype(np.float64)
+    spread = values["variance"] + operation.arguments["epsilon"]
+    if not (spread > 0).all():
+        raise b.error("variance + epsilon isn't positive everywhere")
+    gain = values["scale"] / np.sqrt(spread)
+    offset = values["offset"] - values["mean"] * gain
+    scaled = b.binary("MUL", x, b.const(gain, types.fp32, "gain"))
+    return b.binary("ADD", scaled, b.const(offset, types.fp32, "offset"))
+
+
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    "neg": neg,
+    "rcp": partial(unary, "RECIPROCAL"),
+    "exp": partial(unary, "EXP"),
+    "abs": partial(unary, "ABS"),
+    "sqr": sqr,
+    "relu": relu,
+    "sigmoid": activation,
+    "tanh": activation,
+    "softmax": softmax,
+    "add": partial(binary, "ADD"),
+    "sub": partial(binary, "SUB"),
+    "mul": partial(binary, "MUL"),
+    "div": div,
+    "min": partial(bound, "MINIMUM"),
+    "max": partial(bound, "MAXIMUM"),
+    "clamp": clamp,
+    "batch_normalization": batch_normalization,
+}

@@ -1,0 +1,72 @@
+"""From a checked NNEF document to a TOSA-FP graph: one function per operation, all problems raised together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Union
+
+from ...errors import TosaEngineError, UsageError, raise_all
+from ...graph import Tensor
+from . import map_data, map_elementwise, map_layout, map_linear, map_window
+from .build import Builder
+from .document import Operation
+from .syntax import Name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...graph import Graph, QParams
+    from .document import Document
+
+Mapper = Callable[[Builder, Operation], Union[Tensor, list[Tensor]]]
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    name: mapper
+    for family in (map_data, map_elementwise, map_window, map_linear, map_layout)
+    for name, mapper in family.MAPPERS.items()
+}
+
+
+def map_document(document: Document, quant: Mapping[str, QParams] | None = None) -> Graph:
+    """The graph of a document as it is written: NCHW, a TRANSPOSE before and after each convolution and pooling.
+
+    Raises UsageError listing the names in `quant` that no tensor has, and the problems of all operations at once.
+    """
+    hints = quant or {}
+    unknown = sorted(set(hints) - set(document.tensors))
+    if unknown:
+        names = ", ".join(f"'{name}'" for name in unknown)
+        raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
+    builder = Builder(document, hints)
+    problems: list[TosaEngineError] = []
+    lost: set[str] = set()  # results of operations that have a problem, and what depends on them
+    for operation in document.operations:
+        if lost.isdisjoint(_tensors(operation)):
+            try:
+                _map_operation(builder, operation)
+            except TosaEngineError as problem:
+                problems.append(problem)
+            else:
+                continue
+        lost.update(result.text for result in operation.results)
+    raise_all(problems, f"{document.text.file}: {len(problems)} problems")
+    block = builder.graph.main
+    block.inputs = [builder.values[name].name for name in document.inputs]
+    block.outputs = [builder.values[name].name for name in document.outputs]
+    return builder.graph
+
+
+def _map_operation(builder: Builder, operation: Operation) -> None:
+    builder.begin(operation)
+    mapped = MAPPERS[operation.name](builder, operation)
+    tensors = mapped if isinstance(mapped, list) else [mapped]
+    for name, tensor in zip(operation.results, tensors, strict=True):
+        builder.finish(name.text, tensor)
+
+
+def _tensors(operation: Operation) -> set[str]:
+    """Names of the tensors that an operation reads."""
+    found: set[str] = set()
+    for value in operation.arguments.values():
+        items = value if isinstance(value, tuple) else (value,)
+        found.update(item.text for item in items if isinstance(item, Name))
+    return found

@@ -1,0 +1,86 @@
+"""Values of `variable` operations: their tensor files as arrays of the TOSA format that holds their data type."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ... import types
+from ...errors import DataError
+from ...types import Array
+from .dat import Item, TensorFile, read_dat
+
+if TYPE_CHECKING:
+    from ...graph import QParams
+    from ...types import DType, Shape
+    from .document import Document, Operation
+
+FORMATS: Final = {"scalar": types.fp32, "integer": types.i32, "logical": types.bool_}
+_LABEL: Final = re.compile(r"[A-Za-z0-9_\-./\\]+")
+_ITEMS: Final = {
+    "scalar": (Item.FLOAT, Item.QUANTIZED_UINT, Item.QUANTIZED_INT),
+    "integer": (Item.INT, Item.UINT),
+    "logical": (Item.BOOL,),
+}
+
+
+def read_variable(document: Document, operation: Operation, quant: QParams | None) -> Array:
+    """The value of a variable, in `FORMATS[operation.type].storage`.
+
+    Stored codes of a quantization become real numbers by `quant`, or by the deprecated range in the file's header.
+    Raises DataError when the file is missing or damaged, or its shape or item type disagrees with the document.
+    """
+    label: str = operation.arguments["label"]
+    if not _LABEL.fullmatch(label):
+        raise document.text.error(f"label {label!r} has characters that a label may not have", operation.place)
+    if document.container is None:
+        raise DataError(f"variable '{operation.result}': the document has no tensor files")
+    name = label.replace("\\", "/") + ".dat"
+    file = f"{document.container.label}/{name}"
+    stored = read_dat(document.container.read(name), file)
+    shape: Shape = operation.arguments["shape"]
+    if stored.array.shape != shape:
+        where = f"{document.text.file}:{operation.place.line}"
+        raise DataError(f"{file}: shape {list(stored.array.shape)}, but {where} says {list(shape)}")
+    if stored.item not in _ITEMS[operation.type]:
+        raise DataError(f"{file}: {stored.item.name} items can't hold a tensor of type {operation.type}")
+    if stored.item in (Item.QUANTIZED_UINT, Item.QUANTIZED_INT):
+        return to_storage(_dequantized(stored, quant, file), FORMATS["scalar"], file)
+    return to_storage(stored.array, FORMATS[operation.type], file)
+
+
+def to_storage(array: Array, dtype: DType, name: str) -> Array:
+    """Values rounded to the format `dtype`. Raises DataError for values beyond it."""
+    if array.dtype == dtype.storage:
+        return array
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            converted = array.astype(dtype.storage)
+        beyond = np.isinf(converted) & np.isfinite(array)
+    else:
+        beyond = (array < dtype.minimum) | (array > dtype.maximum)
+        converted = array.astype(dtype.storage)
+    if beyond.any():
+        raise DataError(f"{name}: the value {array[beyond].flat[0]} is beyond {dtype}")
+    return converted
+
+
+def _dequantized(stored: TensorFile, quant: QParams | None, file: str) -> Array:
+    codes = stored.array.astype(np.float64)
+    if quant is None and stored.item is Item.QUANTIZED_UINT and stored.range is not None:
+        low, high = stored.range
+        return codes / float((1 << stored.bits) - 1) * (high - low) + low
+    if quant is None:
+        raise DataError(f"{file}: quantized items need an entry of the tensor in the quantization file")
+    scale = along(np.asarray(quant.scale, np.float64), quant.axis, codes.shape)
+    zero_point = along(np.asarray(quant.zero_point, np.float64), quant.axis, codes.shape)
+    return (codes - zero_point) * scale
+
+
+def along(values: Array, axis: int | None, shape: Shape) -> Array:
+    """One-dimensional `values` shaped to broadcast along `axis` of a tensor of `shape`."""
+    if values.size == 1 or axis is None:
+        return values.reshape((1,) * len(shape))
+    return values.reshape(tuple(-1 if i == axis else 1 for i in range(len(shape))))

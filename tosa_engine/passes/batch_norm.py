@@ -1,0 +1,124 @@
+"""MUL, ADD and SUB by constants per channel after a convolution become part of its weights and bias.
+
+Computed in double precision and rounded once to fp32: weight[o] * g[o], bias[o] * g[o] + b[o]. Hints of the weights keep
+their codes: scale[o] * |g[o]|, and codes mirrored about the middle of their range where g[o] < 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from .. import types
+from ..graph import Operator, Tensor
+
+if TYPE_CHECKING:
+    from ..graph import Block, Graph, QParams
+    from ..types import Array, Shape
+
+CONVOLUTIONS: Final = ("CONV2D", "DEPTHWISE_CONV2D")
+
+
+def run(graph: Graph) -> Graph:
+    """The graph with such operators folded, where the convolution's result has no other use and isn't an output."""
+    folded = graph.copy()
+    for _, block in folded.blocks():
+        for operator in list(block.operators):
+            if operator.op in CONVOLUTIONS:
+                _fold(block, operator)
+    return folded
+
+
+@dataclass
+class _Affine:
+    """What follows the convolution: y = x * gain + offset, per output channel, in double precision."""
+
+    gain: Array
+    offset: Array
+
+
+def _fold(block: Block, conv: Operator) -> None:
+    weight, bias = block.tensors[conv.inputs[1]], block.tensors[conv.inputs[2]]
+    output = block.tensors[conv.outputs[0]]
+    if weight.data is None or bias.data is None or output.dtype is not types.fp32 or output.shape is None:
+        return
+    channels = output.shape[3]
+    affine = _Affine(np.ones(channels), np.zeros(channels))
+    taken = _follow(block, output, affine)
+    if not taken:
+        return
+    block.operators = [op for op in block.operators if op not in taken]
+    new_bias = np.broadcast_to(bias.data.astype(np.float64), (channels,)) * affine.gain + affine.offset
+    gain = _per_output(affine.gain, weight.shape or ())
+    scaled = replace(weight, data=(weight.data.astype(np.float64) * gain).astype(np.float32))
+    scaled.quant = _scaled_hint(weight, affine.gain, depthwise=conv.op == "DEPTHWISE_CONV2D")
+    for slot, tensor in ((1, scaled), (2, replace(bias, shape=(channels,), data=new_bias.astype(np.float32), quant=None))):
+        tensor.name = block.fresh(f"{tensor.name}/folded")
+        block.add(tensor)
+        conv.inputs[slot] = tensor.name
+        place = block.operators.index(conv)
+        block.operators.insert(place, Operator("CONST", [], [tensor.name], location=conv.location))
+    conv.outputs = list(taken[-1].outputs)
+    conv.location = taken[-1].location
+
+
+def _follow(block: Block, tensor: Tensor, affine: _Affine) -> list[Operator]:
+    """The operators after `tensor` that can be taken in, accumulated in `affine`."""
+    taken: list[Operator] = []
+    readers = block.consumers()
+    while tensor.name not in block.outputs and len(readers.get(tensor.name, [])) == 1:
+        operator = readers[tensor.name][0]
+        if operator.op not in ("MUL", "ADD", "SUB") or operator.inputs[0] == operator.inputs[1]:
+            break
+        first = operator.inputs[0] == tensor.name
+        other = block.tensors[operator.inputs[1] if first else operator.inputs[0]]
+        result = block.tensors[operator.outputs[0]]
+        values = _per_channel(other, affine.gain.size)
+        if values is None or result.shape != tensor.shape:
+            break
+        _accumulate(affine, operator.op, values, first)
+        taken.append(operator)
+        tensor = result
+    return taken
+
+
+def _per_channel(tensor: Tensor, channels: int) -> Array | None:
+    """A constant [1,1,1,C] or [1,1,1,1] as C numbers in double precision."""
+    if tensor.data is None or tensor.shape is None or len(tensor.shape) != 4:
+        return None
+    if tensor.shape[:3] != (1, 1, 1) or tensor.shape[3] not in (1, channels):
+        return None
+    return np.broadcast_to(tensor.data.reshape(-1).astype(np.float64), (channels,))
+
+
+def _accumulate(affine: _Affine, op: str, values: Array, first: bool) -> None:
+    if op == "MUL":
+        affine.gain, affine.offset = affine.gain * values, affine.offset * values
+    elif op == "ADD":
+        affine.offset = affine.offset + values
+    elif first:
+        affine.offset = affine.offset - values
+    else:
+        affine.gain, affine.offset = -affine.gain, values - affine.offset
+
+
+def _per_output(gain: Array, shape: Shape) -> Array:
+    """`gain` shaped to scale weights: [OC,KH,KW,IC] of CONV2D along axis 0, [KH,KW,C,M] of DEPTHWISE_CONV2D along C, M."""
+    if shape[0] == gain.size and shape[2] * shape[3] != gain.size:
+        return gain.reshape(-1, 1, 1, 1)
+    return gain.reshape(1, 1, shape[2], shape[3])
+
+
+def _scaled_hint(weight: Tensor, gain: Array, *, depthwise: bool) -> QParams | None:
+    quant = weight.quant
+    if quant is None:
+        return None
+    axis = quant.axis if quant.axis is not None else (2 if depthwise else 0)
+    size = max(gain.size, len(quant.scale))
+    scales = np.broadcast_to(np.asarray(quant.scale, np.float64), (size,))
+    zeros = np.broadcast_to(np.asarray(quant.zero_point, np.int64), (size,))
+    factors = np.where(gain == 0, 1.0, np.abs(gain))  # weights of 0 have no range; any scale holds them
+    mirrored = [quant.low + quant.high - z if g < 0 and z else z for z, g in zip(zeros.tolist(), gain, strict=True)]
+    return replace(quant, scale=tuple((scales * factors).tolist()), zero_point=tuple(mirrored), axis=axis)
