@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -32,12 +31,9 @@ def lines(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a clone looks like after `make demo`, as far as the blocks need it."""
+    """What a clone looks like, as far as the blocks need it."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
-    (folder / "out").mkdir()
-    with np.load(ROOT / "examples" / "digits" / "digits_data.npz", allow_pickle=False) as data:
-        np.savez(folder / "out" / "calibration.npz", input=data["calibration_images"][:20])
     return folder
 
 

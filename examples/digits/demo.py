@@ -1,0 +1,131 @@
+"""A trained network from float to integers: calibrate, quantize, run both, compare. `make demo` runs this."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quant import graph_quant
+from quant.ranges import quantize_array
+from quant.report import layer_errors
+from tosa_engine import Session, cli
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = np.ndarray[Any, np.dtype[Any]]
+HERE = Path(__file__).parent
+MODEL = HERE / "digits.nnef"
+DATA = HERE / "digits_data.npz"
+OUT = Path("out")
+REFERENCE_IMAGES = 50
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the demo found. `agrees` is None where the reference model isn't installed."""
+
+    images: int
+    float_accuracy: float
+    integer_accuracy: float
+    largest_layer_error: float
+    agrees: bool | None
+
+
+def run_demo(out: Path = OUT, images: int | None = None, calibration: int = 200) -> Result:
+    """The whole demo. Writes graph.quant and digits.tosa to `out`; `images` limits the test images."""
+    out.mkdir(parents=True, exist_ok=True)
+    with np.load(DATA, allow_pickle=False) as data:
+        test_images, labels = data["test_images"][:images, None], data["test_labels"][:images]
+
+    heading("Calibrate on", calibration, "training images")
+    verb("calibrate", MODEL, "--data", DATA, "--samples", calibration, "-o", out / "graph.quant")
+
+    heading("Quantize")
+    verb("quantize", MODEL, "--quant", out / "graph.quant", "-o", out / "digits.tosa")
+    verb("check", out / "digits.tosa", "--profile", "PRO-INT")
+
+    heading("Run", len(test_images), "test images in float and in integers")
+    qparams = graph_quant.read(out / "graph.quant")
+    stored_images = quantize_array(test_images, qparams["input"])
+    float_scores = classify("float", MODEL, test_images, labels)
+    integer_scores = classify("integer", out / "digits.tosa", stored_images, labels)
+
+    return Result(
+        len(test_images),
+        accuracy(float_scores, labels),
+        accuracy(integer_scores, labels),
+        report_layers(out / "digits.tosa", qparams, test_images[:REFERENCE_IMAGES]),
+        ask_reference(out, stored_images[:REFERENCE_IMAGES], integer_scores[:REFERENCE_IMAGES]),
+    )
+
+
+def classify(name: str, model: Path, images: Array, labels: Array) -> Array:
+    """Scores of all images, one run each, after a first run that compiles. Prints accuracy and speed."""
+    session = Session(model)
+    session.run(None, {"input": images[0]})
+    start = time.perf_counter()
+    scores = np.stack([session.run(None, {"input": image})[0] for image in images])
+    seconds = time.perf_counter() - start
+    correct = int(accuracy(scores, labels) * len(labels) / 100 + 0.5)
+    share = f"{accuracy(scores, labels):6.2f} %  ({correct} of {len(labels)})"
+    print(f"  {name:8} accuracy {share}   {len(images) / seconds:8.0f} images/s")
+    return scores
+
+
+def accuracy(scores: Array, labels: Array) -> float:
+    """The share of images whose highest score is the label's, in per cent."""
+    return 100 * float(np.mean(scores.reshape(len(labels), -1).argmax(axis=1) == labels))
+
+
+def ask_reference(out: Path, images: Array, scores: Array) -> bool | None:
+    """Whether Arm's reference model computes the same bytes from digits.tosa; None where it isn't installed."""
+    heading("Compare with tosa_reference_model")
+    if importlib.util.find_spec("tosa_reference_model") is None:
+        print(f"  not installed; {sys.executable} -m pip install tosa-tools, then run this again")
+        return None
+    np.save(out / "samples.npy", images)
+    command = [sys.executable, HERE / "reference.py", out / "digits.tosa", out / "samples.npy", out / "reference.npy"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"the reference model failed:\n{done.stderr}")
+    agrees = np.load(out / "reference.npy", allow_pickle=False).tobytes() == scores.tobytes()
+    print(f"  {len(images)} images: {'the same bytes' if agrees else 'DIFFERENT BYTES'}")
+    return agrees
+
+
+def verb(*arguments: object) -> None:
+    """Run a command line of tosa-engine, shown before; end the demo with its exit code when it fails."""
+    words = [str(a) for a in arguments]
+    print("  $ tosa-engine", " ".join(words), flush=True)
+    code = cli.main(words)
+    if code:
+        sys.exit(code)
+
+
+def heading(*words: object) -> None:
+    print("\n" + " ".join(str(w) for w in words), flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, help="how many test images; default: all 597")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder for the files; default: out")
+    args = parser.parse_args(arguments)
+    result = run_demo(args.out, args.images)
+    heading("Files:", ", ".join(str(args.out / name) for name in ("graph.quant", "digits.tosa")))
+    lost = result.float_accuracy - result.integer_accuracy
+    print(f"Integers lose {lost:.2f} points of accuracy. Largest error of a layer: {result.largest_layer_error:g} LSB.")
+    return 1 if lost > 0.5 or result.agrees is False else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
