@@ -47,9 +47,8 @@ def decode(raw: bytes | memoryview, dtype: DType, shape: Shape) -> Array:
         raise ValueProblem(f"shape {list(shape)} of {dtype} needs {size} bytes of data, got {len(raw)}")
     surplus = np.frombuffer(raw, np.uint8)[size:] if len(raw) > size else np.zeros(0, np.uint8)
     if surplus.any():
-        raise ValueProblem(
-            f"shape {list(shape)} of {dtype} needs {size} bytes of data, got {len(raw)}, not zero-padded"
-        )
+        found = f"{len(raw)}, and the rest isn't zero"
+        raise ValueProblem(f"shape {list(shape)} of {dtype} needs {size} bytes of data, got {found}")
     if count == 0:
         if types.count(tuple(d for d in shape if d)) > 1 << 48:
             raise ValueProblem(f"shape {list(shape)} is beyond any array")
@@ -76,9 +75,11 @@ def _decode(raw: Array, dtype: DType, count: int) -> Array:
 
 def _unpack(raw: Array, bits: int, count: int) -> Array:
     if bits == 4:
-        return np.stack((raw & 15, raw >> 4), axis=1).reshape(-1)[:count]
+        nibbles: Array = np.stack((raw & 15, raw >> 4), axis=1).reshape(-1)[:count]
+        return nibbles
     spread = np.unpackbits(raw, bitorder="little")[: count * bits].reshape(count, bits)
-    return np.packbits(spread, axis=1, bitorder="little").reshape(-1)
+    codes: Array = np.packbits(spread, axis=1, bitorder="little").reshape(-1)
+    return codes
 
 
 def encode(array: Array, dtype: DType) -> bytes:

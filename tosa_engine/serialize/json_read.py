@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ParseError
 from . import schema, versions
+from .schema import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ class Parser:
             field = table.field(name)
             if field is None:
                 known = ", ".join(f.name for f in table.fields) or "none"
-                raise self.error(f"{table.name} has no field '{name}'; its fields: {known}", at)
+                raise self.error(f"{table.name} has no field '{shown(name)}'; its fields: {known}", at)
             if name in record:
                 raise self.error(f"the field '{name}' stands here twice", at)
             self._expect(":", "':'")
@@ -110,7 +111,7 @@ class Parser:
         return self._checked(text, start)
 
     def _checked(self, text: str, start: int) -> str:
-        if any("\ud800" <= c <= "\udfff" for c in text) if not text.isascii() else False:
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             raise self.error("a string with half of a surrogate pair", start)
         return text
 
@@ -153,7 +154,7 @@ class Parser:
         name = self._string(field.name)
         value = schema.union_code(name)
         if value is None:
-            raise self.error(f"no operator has attributes called '{name}'", start)
+            raise self.error(f"no operator has attributes called '{shown(name)}'", start)
         return value
 
     def _string_field(self, field: Field, record: Record) -> str:
@@ -175,9 +176,10 @@ class Parser:
             raise self.error(f"{field.name}: a number of too many digits", start) from None
         low, high = schema.RANGES[field.kind]
         if numbers and (min(numbers) < low or max(numbers) > high):
-            wrong = next(n for n in numbers if not low <= n <= high)
-            at = match.start() + re.search(rf"(?<![0-9-]){wrong}(?![0-9])", match.group()).start()  # type: ignore[union-attr]
-            raise self.error(f"{field.name}: {wrong} isn't within {low} to {high}", at)
+            words = re.finditer("-?[0-9]+", match.group())
+            wrong = next(w for w in words if not low <= int(w.group()) <= high)
+            message = f"{field.name}: {shown(wrong.group())} isn't within {low} to {high}"
+            raise self.error(message, match.start() + wrong.start())
         self.at = match.end() + 1
         return numbers
 
@@ -243,4 +245,4 @@ class Parser:
 
 
 def _unknown_name(enum: Enumeration, name: str) -> str:
-    return f"'{name}' isn't one of {enum.name}: {', '.join(enum.values)}"
+    return f"'{shown(name)}' isn't one of {enum.name}: {', '.join(enum.values)}"

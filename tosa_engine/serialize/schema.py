@@ -7,7 +7,7 @@ here: they come from the op table (`attribute_table`). Operators that the op tab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import types
@@ -39,9 +39,13 @@ class Enumeration:
 
     name: str
     values: Mapping[str, int]
+    names: Mapping[int, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", {value: name for name, value in self.values.items()})
 
     def name_of(self, number: int) -> str | None:
-        return next((name for name, value in self.values.items() if value == number), None)
+        return self.names.get(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,12 @@ def attribute_table(code: int) -> Table | None:
 def union_code(name: str) -> int | None:
     """The number of a table of attributes in the union of them all: that of its operator. `NONE` is 0."""
     return 0 if name == "NONE" else _UNION.get(name.upper())
+
+
+def shown(name: str) -> str:
+    """A name from a file as errors show it: on one line, and not without end."""
+    clear = "".join(c if c.isprintable() else "?" for c in name[:200])
+    return clear if len(name) <= 200 else f"{clear}..."
 
 
 def operator_name(code: int) -> str:

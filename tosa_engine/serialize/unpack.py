@@ -9,6 +9,7 @@ from ..errors import DataError, Unsupported
 from ..graph import Block, Graph, Location, Operator, Region, Tensor
 from ..spec import TABLE
 from . import data, schema, versions
+from .schema import shown
 
 if TYPE_CHECKING:
     from ..spec.table import Attribute, OpSpec
@@ -36,17 +37,19 @@ class _Unpacker:
         self.scaled: list[str] = []
 
     def error(self, message: str, *, node: str = "", tensor: str = "") -> DataError:
-        return DataError(f"{self.file}: {self.where}{message}", node=node, tensor=tensor)
+        return DataError(f"{self.file}: {self.where}{message}", node=shown(node), tensor=shown(tensor))
 
     def graph(self, root: Record, graph: Graph) -> Graph:
+        names: set[str] = set()
         for record in root.get("regions", ()):
-            region = Region(self._fresh_name(record, "region", {r.name for r in graph.regions}))
+            region = Region(self._fresh_name(record, "region", names))
+            block_names: set[str] = set()
             for inner in record.get("blocks", ()):
-                name = self._fresh_name(inner, "block", {b.name for b in region.blocks})
+                name = self._fresh_name(inner, "block", block_names)
                 region.blocks.append(self._block(inner, Block(name), region))
                 self.where = ""
             if not region.blocks:
-                raise self.error(f"region '{region.name}' has no blocks")
+                raise self.error(f"region '{shown(region.name)}' has no blocks")
             graph.regions.append(region)
         if not graph.regions:
             raise self.error("the graph has no regions")
@@ -56,17 +59,20 @@ class _Unpacker:
 
     def _scaled_problem(self, graph: Graph) -> Unsupported:
         unknown = sorted({op.op for _, block in graph.blocks() for op in block.operators} - set(TABLE))
-        message = f"{self.file}: block-scaled tensors (TOSA 1.1 draft) aren't supported: {', '.join(self.scaled)}"
-        return Unsupported(f"{message}; operators that aren't supported: {', '.join(unknown) or 'none'}")
+        message = (
+            f"{self.file}: block-scaled tensors (TOSA 1.1 draft) aren't supported: {shown(', '.join(self.scaled))}"
+        )
+        return Unsupported(f"{message}; operators that aren't supported: {shown(', '.join(unknown)) or 'none'}")
 
     def _fresh_name(self, record: Record, what: str, taken: set[str]) -> str:
         name: str = record.get("name", "")
         if name in taken:
-            raise self.error(f"two {what}s are called '{name}'")
+            raise self.error(f"two {what}s are called '{shown(name)}'")
+        taken.add(name)
         return name
 
     def _block(self, record: Record, block: Block, region: Region) -> Block:
-        self.where = f"region '{region.name}', block '{block.name}': "
+        self.where = f"region '{shown(region.name)}', block '{shown(block.name)}': "
         operators = record.get("operators", ())
         constants = {n for op in operators if op.get("op") in _CONSTANT_CODES for n in op.get("outputs", ())}
         for kind, unpack_one in (("tensors", self._tensor), ("shapes", self._shape)):
@@ -75,13 +81,13 @@ class _Unpacker:
                 if not name:
                     raise self.error("a tensor has no name")
                 if name in block.tensors:
-                    raise self.error(f"two tensors are called '{name}'")
+                    raise self.error(f"two tensors are called '{shown(name)}'")
                 block.tensors[name] = unpack_one(inner, name, name in constants)
         block.inputs, block.outputs = list(record.get("inputs", ())), list(record.get("outputs", ()))
         for side, names in (("inputs", block.inputs), ("outputs", block.outputs)):
             missing = [n for n in names if n not in block.tensors]
             if missing:
-                raise self.error(f"{side} that are no tensors of the block: {', '.join(missing)}")
+                raise self.error(f"{side} that are no tensors of the block: {shown(', '.join(missing))}")
         if len(set(block.inputs)) < len(block.inputs):
             raise self.error("the same tensor stands twice in the inputs")
         for inner in operators:
