@@ -180,12 +180,13 @@ def test_a_dat_file_of_the_wrong_size(fails, model: Path, length: int) -> None:
     path = model / "fc" / "filter.dat"
     data = path.read_bytes()
     path.write_bytes(data[:length] if length < 0 else data + bytes(length))
-    fails("check", model, code=6, message="")
+    sizes = f"[10, 48] items of 32 bits need 128 + 1920 bytes; the header says 1920, the file has {2048 + length}"
+    fails("check", model, code=6, message=f"{path}: {sizes}")
 
 
 def test_a_dat_file_that_is_missing(fails, model: Path) -> None:
     (model / "fc" / "filter.dat").unlink()
-    fails("check", model, code=6, message="")
+    fails("check", model, code=6, message=f"{model}/fc/filter.dat: no such file")
 
 
 def test_an_archive_member_that_leaves_the_folder(fails, model: Path, tmp_path: Path) -> None:
@@ -195,16 +196,28 @@ def test_an_archive_member_that_leaves_the_folder(fails, model: Path, tmp_path: 
         member = tarfile.TarInfo("../evil.dat")
         member.size = 4
         archive.addfile(member, io.BytesIO(b"evil"))
-    fails("check", path, code=6, message="")
+    fails("check", path, code=6, message=f"{path}: member '../evil.dat' is a path with '..'")
     assert not (tmp_path.parent / "evil.dat").exists()
 
 
 def test_an_unknown_nnef_operator(fails, model: Path) -> None:
-    fails("check", edited(model, "relu(n1)", "rellu(n1)"), code=6, message="")
+    message = f"{model}/graph.nnef:13:10: operation 'rellu' isn't an operation of NNEF 1.0.4"
+    fails("check", edited(model, "relu(n1)", "rellu(n1)"), code=5, message=message)
+
+
+def test_all_unknown_nnef_operators_at_once(command, model: Path) -> None:
+    outcome = command("check", edited(model, "relu(", "rellu("))
+    assert outcome.code == 5
+    lines = outcome.err.splitlines()
+    assert lines[0] == f"error: {model}/graph.nnef: 5 problems"
+    assert len(lines) == 6
+    assert all("operation 'rellu' isn't an operation of NNEF 1.0.4" in line for line in lines[1:])
 
 
 def test_an_nnef_syntax_error(fails, model: Path) -> None:
-    fails("check", edited(model, "r1 = relu(n1);", "r1 = relu(n1;"), code=6, message="")
+    shown = "        r1 = relu(n1;\n                    ^"
+    message = f"{model}/graph.nnef:13:17: unexpected ';', expected ')', ',', '='\n{shown}"
+    fails("check", edited(model, "r1 = relu(n1);", "r1 = relu(n1;"), code=6, message=message)
 
 
 def test_nan_in_the_calibration_data(fails, model: Path, tmp_path: Path) -> None:
