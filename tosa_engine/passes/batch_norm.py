@@ -1,7 +1,7 @@
 """MUL, ADD and SUB by constants per channel after a convolution become part of its weights and bias.
 
-Computed in double precision and rounded once to fp32: weight[o] * g[o], bias[o] * g[o] + b[o]. Hints of the weights keep
-their codes: scale[o] * |g[o]|, and codes mirrored about the middle of their range where g[o] < 0.
+Computed in double precision and rounded once to fp32: weight[o] * g[o], bias[o] * g[o] + b[o]. Hints of the weights
+keep their codes: scale[o] * |g[o]|, and codes mirrored about the middle of their range where g[o] < 0.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ def _fold(block: Block, conv: Operator) -> None:
         return
     block.operators = [op for op in block.operators if op not in taken]
     new_bias = np.broadcast_to(bias.data.astype(np.float64), (channels,)) * affine.gain + affine.offset
-    gain = _per_output(affine.gain, weight.shape or ())
+    depthwise = conv.op == "DEPTHWISE_CONV2D"
+    gain = _per_output(affine.gain, weight.shape or (), depthwise=depthwise)
     scaled = replace(weight, data=(weight.data.astype(np.float64) * gain).astype(np.float32))
-    scaled.quant = _scaled_hint(weight, affine.gain, depthwise=conv.op == "DEPTHWISE_CONV2D")
-    for slot, tensor in ((1, scaled), (2, replace(bias, shape=(channels,), data=new_bias.astype(np.float32), quant=None))):
+    scaled.quant = _scaled_hint(weight, affine.gain, depthwise=depthwise)
+    moved = replace(bias, shape=(channels,), data=new_bias.astype(np.float32), quant=None)
+    for slot, tensor in ((1, scaled), (2, moved)):
         tensor.name = block.fresh(f"{tensor.name}/folded")
         block.add(tensor)
         conv.inputs[slot] = tensor.name
@@ -104,11 +106,9 @@ def _accumulate(affine: _Affine, op: str, values: Array, first: bool) -> None:
         affine.gain, affine.offset = -affine.gain, values - affine.offset
 
 
-def _per_output(gain: Array, shape: Shape) -> Array:
-    """`gain` shaped to scale weights: [OC,KH,KW,IC] of CONV2D along axis 0, [KH,KW,C,M] of DEPTHWISE_CONV2D along C, M."""
-    if shape[0] == gain.size and shape[2] * shape[3] != gain.size:
-        return gain.reshape(-1, 1, 1, 1)
-    return gain.reshape(1, 1, shape[2], shape[3])
+def _per_output(gain: Array, shape: Shape, *, depthwise: bool) -> Array:
+    """`gain` shaped to scale weights: [KH,KW,C,M] of DEPTHWISE_CONV2D along C and M, [OC,KH,KW,IC] along axis 0."""
+    return gain.reshape(1, 1, shape[2], shape[3]) if depthwise else gain.reshape(-1, 1, 1, 1)
 
 
 def _scaled_hint(weight: Tensor, gain: Array, *, depthwise: bool) -> QParams | None:

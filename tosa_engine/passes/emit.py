@@ -15,7 +15,7 @@ from ..graph import Operator, Tensor
 from .views import reshaped, transposed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from ..graph import Block, Composite, Location, QParams
     from ..types import Array, DType, Shape
@@ -24,15 +24,25 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 class Emitter:
-    """Adds operators at the end of `block`. `location` goes to operators and tensors, `stem` names them."""
+    """Adds operators at the end of `block`. `location` goes to operators and tensors, `stem` names them.
 
-    def __init__(self, block: Block, location: Location | None = None, stem: str = "") -> None:
-        self.block, self.location, self.stem = block, location, stem
+    Names in `taken` are left alone, as are those of the block.
+    """
+
+    def __init__(
+        self, block: Block, location: Location | None = None, stem: str = "", taken: Container[str] = ()
+    ) -> None:
+        self.block, self.location, self.stem, self.taken = block, location, stem, taken
         self._constants: dict[tuple[Any, ...], Tensor] = {}
         self.producers: dict[str, Operator] = {}
 
     def name(self, suffix: str) -> str:
-        return self.block.fresh(f"{self.stem}/{suffix}" if self.stem else suffix)
+        stem = name = f"{self.stem}/{suffix}" if self.stem else suffix
+        number = 0
+        while name in self.block.tensors or name in self.taken:
+            number += 1
+            name = f"{stem}_{number}"
+        return name
 
     def operator(
         self, op: str, inputs: Sequence[Tensor], shape: Shape, dtype: DType | None = None, **attributes: Any
@@ -94,8 +104,9 @@ class Emitter:
         if x.shape == shape:
             return x
         if x.data is not None:
-            return self._view(self.const(x.data.reshape(shape), x.dtype, "reshape"), x, reshaped(x.quant, x.shape, shape))
-        output = self.operator("RESHAPE", [x, self.dims(shape)], shape)
+            output = self.const(x.data.reshape(shape), x.dtype, "reshape")
+        else:
+            output = self.operator("RESHAPE", [x, self.dims(shape)], shape)
         return self._view(output, x, reshaped(x.quant, x.shape, shape))
 
     def transpose(self, x: Tensor, perms: Sequence[int]) -> Tensor:
@@ -104,8 +115,9 @@ class Emitter:
         if perms == tuple(range(len(perms))):
             return x
         if x.data is not None:
-            return self._view(self.const(x.data.transpose(perms), x.dtype, "transpose"), x, transposed(x.quant, perms))
-        output = self.operator("TRANSPOSE", [x], tuple(x.shape[p] for p in perms), perms=perms)
+            output = self.const(x.data.transpose(perms), x.dtype, "transpose")
+        else:
+            output = self.operator("TRANSPOSE", [x], tuple(x.shape[p] for p in perms), perms=perms)
         return self._view(output, x, transposed(x.quant, perms))
 
     def _view(self, output: Tensor, x: Tensor, quant: QParams | None) -> Tensor:
@@ -120,7 +132,7 @@ class Emitter:
         if tuple(size) == x.shape:
             return x
         output = self.operator("SLICE", [x, self.dims(start), self.dims(size)], tuple(size))
-        output.quant = x.quant if x.quant is None or x.quant.axis is None else None
+        output.quant = _per_tensor(x)
         return output
 
     def pad(self, x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Tensor:
@@ -130,7 +142,9 @@ class Emitter:
             return x
         shape = tuple(p + n + q for p, n, q in zip(before, x.shape, after, strict=True))
         amounts = self.dims([a for pair in zip(before, after, strict=True) for a in pair])
-        return self.operator("PAD", [x, amounts, self.scalar(value, x.dtype)], shape)
+        output = self.operator("PAD", [x, amounts, self.scalar(value, x.dtype)], shape)
+        output.quant = _per_tensor(x) if value == 0 else None
+        return output
 
     def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
         if len(tensors) == 1:
@@ -156,7 +170,7 @@ class Emitter:
         assert y.shape is not None
         shape = tuple(b if a == 1 else a for a, b in zip(x.shape, y.shape, strict=True))
         inputs = [x, y, self.scalar(0, types.i8)] if op == "MUL" else [x, y]
-        attributes = {"nan_mode": "PROPAGATE"} if op in ("MAXIMUM", "MINIMUM") else {}
+        attributes: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op in ("MAXIMUM", "MINIMUM") else {}
         return self.operator(op, inputs, shape, **attributes)
 
     def clamp(self, x: Tensor, low: float, high: float) -> Tensor:
@@ -168,5 +182,10 @@ class Emitter:
     def reduce(self, op: str, x: Tensor, axis: int) -> Tensor:
         shape = list(x.shape or ())
         shape[axis] = 1
-        attributes = {"nan_mode": "PROPAGATE"} if op == "REDUCE_MAX" else {}
+        attributes: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op == "REDUCE_MAX" else {}
         return self.operator(op, [x], tuple(shape), axis=axis, **attributes)
+
+
+def _per_tensor(x: Tensor) -> QParams | None:
+    """The hint of a part of `x`, which has the values of `x` only."""
+    return x.quant if x.quant is None or x.quant.axis is None else None

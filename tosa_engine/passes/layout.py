@@ -1,4 +1,4 @@
-"""Transposes move towards the outputs until they meet and cancel: a convolutional network keeps them at its border only.
+"""Transposes move towards the outputs until they meet and cancel: a convolutional network keeps them at its border.
 
 The pass walks a block once. For each tensor it remembers a stand-in and a permutation with
 `tensor = TRANSPOSE(stand-in, perms)`; a TRANSPOSE only changes that permutation. Operators that work in any layout are
@@ -51,11 +51,11 @@ def keeps_order(shape: Shape, perms: Sequence[int]) -> bool:
 
 
 class Walk:
-    """One block on its way: `old` is read, `new` is written, `stand_ins` maps names of `old` to (tensor of `new`, perms)."""
+    """One block on its way: `old` is read, `new` written; `stand_ins` maps names of `old` to (tensor of `new`, perms)."""
 
     def __init__(self, old: Block) -> None:
         self.old, self.new = old, Block(old.name, list(old.inputs), list(old.outputs))
-        self.emit = Emitter(self.new)
+        self.emit = Emitter(self.new, taken=old.tensors)
         self.stand_ins: dict[str, tuple[Tensor, Perms]] = {}
         self._made: dict[tuple[str, Perms], Tensor] = {}
         for name in dict.fromkeys(old.inputs):
@@ -114,7 +114,7 @@ class Walk:
                 if tensor.quant is not None and tensor.quant.axis is not None:
                     tensor.quant = replace(tensor.quant, axis=perms[tensor.quant.axis])
                 if name in self.old.outputs:
-                    tensor.name = self._fresh(f"{name}/layout")
+                    tensor.name = self.emit.name("layout")
             outputs.append(self.new.add(tensor).name)
             self._bind(name, tensor, perms)
         copied.outputs = outputs
@@ -125,13 +125,6 @@ class Walk:
 
     def _bind(self, name: str, tensor: Tensor, perms: Perms = ()) -> None:
         self.stand_ins[name] = (tensor, perms or tuple(range(len(tensor.shape or ()))))
-
-    def _fresh(self, stem: str) -> str:
-        """A name that neither block has."""
-        name = self.new.fresh(stem)
-        while name in self.old.tensors:
-            name = self.new.fresh(name + "_")
-        return name
 
     def _view(self, tensor: Tensor, perms: Perms, name: str) -> Tensor:
         shape = tensor.shape or ()

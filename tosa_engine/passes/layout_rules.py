@@ -1,8 +1,8 @@
 """How operators work in another layout: one rule per operator that can.
 
 A rule gets the walk of `layout` and an operator of the old block. It appends the operator on stand-ins, all in one
-arrangement `perms`, or returns False to leave the operator in its own layout. Axis i of the old tensors is axis perms[i]
-of the stand-ins.
+arrangement `perms`, or returns False to leave the operator in its own layout. Axis i of the old tensors is axis
+perms[i] of the stand-ins.
 """
 
 from __future__ import annotations

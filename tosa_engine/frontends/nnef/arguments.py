@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .standard import EXTENTS, REQUIRED, Declaration, Parameter
-from .syntax import Literal, Name, Sequence, names_in, plain
+from .syntax import Literal, Name, Sequence, literal_value, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,7 +89,7 @@ def _attribute_value(parameter: Parameter, value: Expression, text: Text, _: Map
     if not _has_type(value, parameter.type):
         message = f"argument '{parameter.name}' must be {_article(parameter.type)}, got {_shown(value)}"
         raise text.error(message, value.place)
-    result = plain(value)
+    result = literal_value(value)
     for number in _integers(result):
         if abs(number) > MAX_INTEGER:
             raise text.error(f"argument '{parameter.name}': {number} is beyond 32 bits"[:200], value.place)
@@ -122,7 +122,8 @@ def _article(type_name: str) -> str:
         return "an array of pairs of integers like [(1, 1), (0, 0)]"
     if item:
         return f"an array of {item}"
-    return {"integer": "an integer", "scalar": "a scalar (like 1.0)", "logical": "true or false"}.get(type_name, "a string")
+    words = {"integer": "an integer", "scalar": "a scalar (like 1.0)", "logical": "true or false", "string": "a string"}
+    return words[type_name]
 
 
 def _shown(value: Expression) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ...errors import DataError, Unsupported
 from ...types import Array, Shape, count
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 MAGIC: Final = b"N\xef"
 HEADER: Final = struct.Struct("<2s2B2I8I2I8I44x")
@@ -83,7 +86,8 @@ def _item(code: int, bits: int, name: str) -> Item:
     if kind not in Item.__members__.values():
         raise DataError(f"{name}: unknown item type {kind}")
     item = Item(kind)
-    if not 1 <= bits <= 64 or (item is Item.FLOAT and bits not in _FLOATS) or (item is Item.BOOL and bits not in (1, 8)):
+    widths: Container[int] = {Item.FLOAT: tuple(_FLOATS), Item.BOOL: (1, 8)}.get(item, range(1, 65))
+    if bits not in widths:
         raise DataError(f"{name}: {item.name} items of {bits} bits")
     if item is not Item.BOOL and bits not in (8, 16, 32, 64):
         raise Unsupported(f"{name}: {item.name} items of {bits} bits; 8, 16, 32 and 64 are read")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ...graph import Tensor
 from ...types import count
 from .build import with_axis
 from .variables import FORMATS, read_variable, to_storage
@@ -14,6 +13,7 @@ from .variables import FORMATS, read_variable, to_storage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...graph import Tensor
     from ...types import Shape
     from .build import Builder
     from .document import Operation
@@ -30,8 +30,7 @@ def _shape(b: Builder, operation: Operation) -> Shape:
 
 
 def external(b: Builder, operation: Operation) -> Tensor:
-    tensor = b.new_output("input", FORMATS[operation.type], _shape(b, operation))
-    return tensor
+    return b.new_output("input", FORMATS[operation.type], _shape(b, operation))
 
 
 def constant(b: Builder, operation: Operation) -> Tensor:

@@ -190,8 +190,7 @@ def pool(op: str, b: Builder, operation: Operation) -> Tensor:
         image = b.pad(image, (0, pad[0], pad[2], 0), (0, pad[1], pad[3], 0))
         pad = (0, 0, 0, 0)
     elif max(pad[:2]) >= vertical.size or max(pad[2:]) >= horizontal.size:
-        if any(pad):
-            raise b.unsupported(f"padding {list(pad)} that reaches the size of the window with border 'ignore'")
+        raise b.unsupported(f"padding {list(pad)} that reaches the size of the window with border 'ignore'")
     result = _pooling(b, op, image, vertical, horizontal, pad)
     result = b.transpose(result, TO_NCHW)
     return result if len(shape) == 4 else b.reshape(result, (*b.shape_of(result)[:2], horizontal.output))

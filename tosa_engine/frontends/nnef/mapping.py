@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Union
+from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
 from ...graph import Tensor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...graph import Graph, QParams
     from .document import Document
 
-Mapper = Callable[[Builder, Operation], Union[Tensor, list[Tensor]]]
+Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
     for family in (map_data, map_elementwise, map_window, map_linear, map_layout)

@@ -30,8 +30,8 @@ from .syntax import (
     SyntaxTree,
     Text,
     Value,
+    literal_value,
     names_in,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
     from ...errors import ParseError
 
-RESERVED: Final = frozenset("fragment tensor shape_of length_of range_of for in yield if else".split())
+RESERVED: Final = frozenset(
+    ("fragment", "tensor", "shape_of", "length_of", "range_of", "for", "in", "yield", "if", "else")
+)
 MAX_DIGITS: Final = 4000  # of one number
 MAX_DEPTH: Final = 32  # of arrays and tuples in each other
 EXTENSIONS: Final[frozenset[str]] = frozenset()  # that this reader understands
@@ -136,7 +138,7 @@ class _Builder(Transformer[Token, Any]):
         character = self.text.line(place.line)[place.column - 1 : place.column]
         if character in ("'", '"'):
             return self.text.error("the string has no end on its line", place)
-        return self.text.error(f"unexpected character {ascii(character)}", place)
+        return self.text.error(f"unexpected character {character!a}", place)
 
     def _end(self) -> Place:
         return Place(len(self.text.lines), len(self.text.lines[-1]) + 1)
@@ -144,7 +146,7 @@ class _Builder(Transformer[Token, Any]):
     def _reserved(self, token: Token) -> ParseError:
         return self.text.error(f"'{token}' is a keyword of the compositional syntax", _place(token))
 
-    def IDENTIFIER(self, token: Token) -> Token:
+    def IDENTIFIER(self, token: Token) -> Token:  # noqa: N802 - lark calls it by the terminal's name
         if token in RESERVED:
             raise self._reserved(token)
         return token
@@ -178,7 +180,7 @@ class _Builder(Transformer[Token, Any]):
     def array(self, children: list[Any]) -> Sequence:
         return self._sequence(children, is_tuple=False)
 
-    def tuple(self, children: list[Any]) -> Sequence:
+    def tuple_(self, children: list[Any]) -> Sequence:
         return self._sequence(children, is_tuple=True)
 
     def _sequence(self, children: list[Any], *, is_tuple: bool) -> Sequence:
@@ -241,8 +243,8 @@ class _Builder(Transformer[Token, Any]):
                 raise self.text.error(f"argument '{argument.name}' is given twice", argument.place)
             if named := next(names_in(argument.value), None):
                 raise self.text.error(f"'{named.text}' isn't a literal", named.place)
-            args[argument.name] = plain(argument.value)
-        return QuantLine(self.string([tensor]).value, str(operation), args, _place(tensor).line)
+            args[argument.name] = literal_value(argument.value)
+        return QuantLine(str(self.string([tensor]).value), str(operation), args, _place(tensor).line)
 
     def quantization(self, children: list[QuantLine]) -> list[QuantLine]:
         return list(children)

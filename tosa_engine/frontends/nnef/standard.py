@@ -42,7 +42,9 @@ class Declaration:
         return next((p for p in self.parameters if p.name == name), None)
 
 
-def _op(name: str, tensors: str, *attributes: tuple[Any, ...], results: str = "tensor", generic: bool = False) -> Declaration:
+def _op(
+    name: str, tensors: str, *attributes: tuple[Any, ...], results: str = "tensor", generic: bool = False
+) -> Declaration:
     """A declaration; `tensors` names the tensor parameters: `x=0.0` has a default, `x[]` is an array."""
     item = "?" if generic else "scalar"
     parameters = []
@@ -55,7 +57,8 @@ def _op(name: str, tensors: str, *attributes: tuple[Any, ...], results: str = "t
 
 
 _WINDOW: Final = (
-    ("border", "string", "constant"), ("padding", EXTENTS, ()), ("stride", "integer[]", ()), ("dilation", "integer[]", ()),
+    ("border", "string", "constant"), ("padding", EXTENTS, ()), ("stride", "integer[]", ()),
+    ("dilation", "integer[]", ()),
 )  # fmt: skip
 _SIZE: Final = ("size", "integer[]")
 _AXES: Final = ("axes", "integer[]")
@@ -106,5 +109,5 @@ UNSUPPORTED: Final = frozenset(
     local_mean_normalization local_variance_normalization local_contrast_normalization l1_normalization
     l2_normalization min_max_linear_quantize zero_point_linear_quantize linear_quantize logarithmic_quantize copy_n
     add_n moments
-    """.split()
+    """.split()  # noqa: SIM905 - a list of a hundred strings is harder to read
 ).difference(OPERATIONS)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import ParseError, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Scalar = Union[int, float, bool, str]
-Value = Union[Scalar, "tuple[Value, ...]"]
+Scalar: TypeAlias = "int | float | bool | str"
+Value: TypeAlias = "int | float | bool | str | tuple[Value, ...]"
+Expression: TypeAlias = "Name | Literal | Sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,6 @@ class Sequence:
     is_tuple: bool
     place: Place
     depth: int = 1
-
-
-Expression = Union[Name, Literal, Sequence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +137,9 @@ def names_in(expression: Expression) -> Iterator[Name]:
             yield from names_in(item)
 
 
-def plain(expression: Expression) -> Value | None:
-    """The value of a literal expression (tuples for arrays and tuples); None when it holds an identifier."""
-    if isinstance(expression, Literal):
-        return expression.value
-    if isinstance(expression, Name):
-        return None
-    values = [plain(item) for item in expression.items]
-    return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
+def literal_value(expression: Expression) -> Value:
+    """The value of an expression without identifiers; arrays and tuples become tuples."""
+    if isinstance(expression, Sequence):
+        return tuple(literal_value(item) for item in expression.items)
+    assert isinstance(expression, Literal)
+    return expression.value

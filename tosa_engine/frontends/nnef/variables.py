@@ -9,12 +9,11 @@ import numpy as np
 
 from ... import types
 from ...errors import DataError
-from ...types import Array
 from .dat import Item, TensorFile, read_dat
 
 if TYPE_CHECKING:
     from ...graph import QParams
-    from ...types import DType, Shape
+    from ...types import Array, DType, Shape
     from .document import Document, Operation
 
 FORMATS: Final = {"scalar": types.fp32, "integer": types.i32, "logical": types.bool_}
