@@ -16,6 +16,7 @@ from tosa_engine import serialize, types
 from tosa_engine.check import check
 from tosa_engine.errors import DataError, GraphError, Problems, Unsupported, UsageError
 from tosa_engine.graph import Block, Graph, Location, Operator, Region, Tensor, new_graph
+from tosa_engine.passes import composites
 from tosa_engine.spec import TABLE
 
 if TYPE_CHECKING:
@@ -266,6 +267,26 @@ def test_operators_without_an_entry_are_kept_by_name() -> None:
     assert [t.dtype for t in graph.inputs] == [types.fp8ue8m0]
     unsupported = [p for p in check(graph) if isinstance(p, Unsupported)]
     assert [any(name in str(p) for p in unsupported) for name in ("CUSTOM", "ERF", "OP_5000")] == [True] * 3
+
+
+def test_composites_are_expanded_when_written() -> None:
+    graph = new_graph()
+    x, y = (graph.main.add(Tensor(name, types.fp32, (2, 5))) for name in "xy")
+    graph.main.inputs, graph.main.outputs = ["x"], ["y"]
+    graph.main.operators = [composites.compose("softmax", x, y, {"axis": 1})]
+    for through in FORMS:
+        again = through(graph)
+        assert {op.op for op in again.main.operators} == {
+            "REDUCE_MAX",
+            "SUB",
+            "EXP",
+            "REDUCE_SUM",
+            "RECIPROCAL",
+            "MUL",
+            "CONST",
+        }
+        assert check(again) == []
+    assert [op.op for op in graph.main.operators] == ["softmax"]
 
 
 def test_reading_and_writing_import_no_numba(tmp_path: Path) -> None:

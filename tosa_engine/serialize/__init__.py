@@ -20,8 +20,8 @@ from .binary_read import Reader
 from .binary_write import write as _write_binary
 from .json_read import Parser
 from .json_write import write as _write_json
-from .pack import pack
-from .unpack import unpack
+from .pack import record_of
+from .unpack import graph_of
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -63,7 +63,7 @@ def write(graph: Graph, path: str | os.PathLike[str], *, external: bool | None =
     `size`); None means: when they are too large for its 2 GB.
 
     Raises:
-        Unsupported, GraphError: what the file can't hold (see `pack`).
+        Unsupported, GraphError: what the file can't hold (see `record_of`).
         DataError: the file can't be written.
         UsageError: another suffix, or `external` with `.json`.
     """
@@ -83,12 +83,12 @@ def tosa_from_bytes(data: bytes, name: str = "<bytes>") -> Graph:
     """
     version_only = Reader(data, name).root(schema.VERSION_ONLY)
     versions.version(version_only, name)
-    return unpack(Reader(data, name).root(schema.GRAPH), name, data)
+    return graph_of(Reader(data, name).root(schema.GRAPH), name, data)
 
 
 def tosa_to_bytes(graph: Graph, *, external: bool | None = None) -> bytes:
     """The bytes of a `.tosa` file: the same graph gives the same bytes. See `write`."""
-    root = pack(_expanded(graph))
+    root = record_of(_expanded(graph))
     constants = [t for r in root["regions"] for b in r["blocks"] for t in b["tensors"] if t.get("data")]
     total = sum(len(t["data"]) for t in constants)
     if external is None:
@@ -102,12 +102,12 @@ def json_from_text(text: str, name: str = "<text>") -> Graph:
     Raises:
         DataError, ParseError, Unsupported: as `read`.
     """
-    return unpack(Parser(text, name).root(schema.GRAPH), name)
+    return graph_of(Parser(text, name).root(schema.GRAPH), name)
 
 
 def json_to_text(graph: Graph) -> str:
     """The JSON form, as `flatc` reads it. Raises as `write`."""
-    return _write_json(pack(_expanded(graph)))
+    return _write_json(record_of(_expanded(graph)))
 
 
 def _kind(path: str | os.PathLike[str]) -> str:

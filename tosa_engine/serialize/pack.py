@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .schema import Record
 
 
-def pack(graph: Graph) -> Record:
+def record_of(graph: Graph) -> Record:
     """The TosaGraph record of a graph without composites.
 
     An operator's location is written as its `name`, or as file and line where it has no name. Quantization hints and

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .schema import Record
 
 
-def unpack(root: Record, file: str, outside: bytes = b"") -> Graph:
+def graph_of(root: Record, file: str, outside: bytes = b"") -> Graph:
     """The graph of a TosaGraph record. `outside` is the whole file where constants may lie beside the flatbuffer.
 
     Raises:
@@ -75,14 +75,14 @@ class _Unpacker:
         self.where = f"region '{shown(region.name)}', block '{shown(block.name)}': "
         operators = record.get("operators", ())
         constants = {n for op in operators if op.get("op") in _CONSTANT_CODES for n in op.get("outputs", ())}
-        for kind, unpack_one in (("tensors", self._tensor), ("shapes", self._shape)):
+        for kind, read_one in (("tensors", self._tensor), ("shapes", self._shape)):
             for inner in record.get(kind, ()):
                 name = inner.get("name", "")
                 if not name:
                     raise self.error("a tensor has no name")
                 if name in block.tensors:
                     raise self.error(f"two tensors are called '{shown(name)}'")
-                block.tensors[name] = unpack_one(inner, name, name in constants)
+                block.tensors[name] = read_one(inner, name, name in constants)
         block.inputs, block.outputs = list(record.get("inputs", ())), list(record.get("outputs", ()))
         for side, names in (("inputs", block.inputs), ("outputs", block.outputs)):
             missing = [n for n in names if n not in block.tensors]
