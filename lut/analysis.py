@@ -46,9 +46,7 @@ def error_8(
     return _summary(errors, -128)
 
 
-def error_16(
-    table: Int16Array, function: Callable[[float], float], in_scale: float, out_scale: float
-) -> TableError:
+def error_16(table: Int16Array, function: Callable[[float], float], in_scale: float, out_scale: float) -> TableError:
     """Over all 65,536 inputs, interpolation included. Where the function leaves int16, the end is the right answer."""
     inputs = np.arange(INT16_MIN, INT16_MAX + 1).astype(np.int16)
     found = lookup_16(table, inputs) / float(1 << FRACTION_BITS)

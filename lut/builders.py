@@ -9,6 +9,7 @@ double precision can't tell from ties.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def table_16(function: Callable[[float], float], in_scale: float, out_scale: flo
         _entry(function(in_scale * (node << FRACTION_BITS)), out_scale, 0, INT16_MIN, INT16_MAX)
         for node in range(-256, 257)
     ]
-    for i, (base, following) in enumerate(zip(entries, entries[1:], strict=False)):
+    for i, (base, following) in enumerate(pairwise(entries)):
         if not INT16_MIN <= following - base <= INT16_MAX:
             raise TableRangeError(
                 f"entries {i} and {i + 1} are {base} and {following}: their difference must fit int16 (TABLE.R1)"
@@ -96,4 +97,5 @@ def lookup_16(table: Int16Array, values: Int16Array) -> Int32Array:
     fraction = values.astype(np.int32) & ((1 << FRACTION_BITS) - 1)
     base = table.astype(np.int32)[index]
     slope = table.astype(np.int32)[index + 1] - base
-    return (base << FRACTION_BITS) + slope * fraction
+    interpolated: Int32Array = (base << FRACTION_BITS) + slope * fraction
+    return interpolated

@@ -137,9 +137,8 @@ class Emitter:
         multipliers = [multiplier_of(s, why, stem) for s in scales]
         for m in multipliers:
             if reach >= 1 << (m.shift - 1) or m.apply(reach) + 128 > INT32_MAX:
-                raise BoundError(
-                    f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE", tensor=stem
-                )
+                message = f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
+                raise BoundError(message, tensor=stem)
         per_channel = len(multipliers) > 1
         inputs = [
             x,
@@ -150,13 +149,15 @@ class Emitter:
         ]
         return self.emit(
             "RESCALE", inputs, stem, dtype, self.shape(x),
-            scale32=True, rounding_mode="SINGLE_ROUND", per_channel=per_channel, input_unsigned=False, output_unsigned=False,
+            scale32=True, rounding_mode="SINGLE_ROUND", per_channel=per_channel,
+            input_unsigned=False, output_unsigned=False,
         )  # fmt: skip
 
     def bounded(self, bound: int, what: str, tensor: str) -> int:
         """`bound` itself. Raises BoundError when it doesn't fit int32."""
         if bound > INT32_MAX:
-            raise BoundError(f"{what} may reach {bound}, {math.log2(bound / INT32_MAX):.1f} bits too many for int32", tensor=tensor)
+            excess = math.log2(bound / INT32_MAX)
+            raise BoundError(f"{what} may reach {bound}, {excess:.1f} bits too many for int32", tensor=tensor)
         return bound
 
     def widen(self, value: Quantized, stem: str, scale: float = 1.0, why: str = "1") -> tuple[str, int]:
@@ -164,10 +165,10 @@ class Emitter:
         name = self.rescale(value.name, stem, types.i32, scale, value.reach, input_zp=value.zero_point, why=why)
         return name, multiplier_of(scale, why, stem).apply(value.reach)
 
-    def binary(self, op: str, a: str, b: str, stem: str, **attributes: Any) -> str:
+    def binary(self, op: str, operands: Sequence[str], stem: str, **attributes: Any) -> str:
         """ADD, SUB, MUL, MAXIMUM, MINIMUM of two int32 tensors of one rank that broadcast."""
-        shape = tuple(np.broadcast_shapes(self.shape(a), self.shape(b)))
-        inputs = [a, b, self.constant("mul_shift", types.i8, [0])] if op == "MUL" else [a, b]
+        shape = tuple(np.broadcast_shapes(*(self.shape(name) for name in operands)))
+        inputs = [*operands, self.constant("mul_shift", types.i8, [0])] if op == "MUL" else operands
         return self.emit(op, inputs, stem, types.i32, shape, **attributes)
 
     def table(self, x: str, entries: Array, stem: str) -> str:

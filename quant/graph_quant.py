@@ -6,9 +6,9 @@ The two linear algorithms are read, by their names in the standard:
 - `min_max_linear_quantize(min, max, bits, signed, symmetric)`, and its deprecated form `linear_quantize`, where
   `signed` and `symmetric` may be left out (false).
 
-A list instead of a number is one value per channel. The file doesn't say along which axis; whoever attaches the
-QParams to a tensor does. A min-max range whose zero falls between two integers gets the nearer integer as its zero
-point and keeps its scale, because integer arithmetic has integer zero points.
+A list instead of a number is one value per channel. The file doesn't say along which axis, so the QParams read have
+axis None; whoever attaches them to a tensor finds it. A min-max range whose zero falls between two integers gets the
+nearer integer as its zero point and keeps its scale, because integer arithmetic has integer zero points.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ARGUMENTS = {
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, QParams]:
-    """Tensor name -> QParams of a graph.quant file; lists have axis 0 until a tensor's own axis is known.
+    """Tensor name -> QParams of a graph.quant file.
 
     Raises OSError when the file can't be read, ParseError with the line of whatever is wrong in it.
     """
@@ -70,7 +70,9 @@ def from_text(text: str, file: str = "graph.quant") -> dict[str, QParams]:
 
 def to_text(qparams: Mapping[str, QParams]) -> str:
     """The lines in the order of the mapping. Floats are written so that reading gives the same bits."""
-    return "".join(f"{_quoted(name)}: {_algorithm(quant)};\n" for name, quant in qparams.items())
+    from tosa_engine.frontends.nnef import format_literal
+
+    return "".join(f"{format_literal(name)}: {_algorithm(quant)};\n" for name, quant in qparams.items())
 
 
 def write(qparams: Mapping[str, QParams], path: str | os.PathLike[str]) -> None:
@@ -78,15 +80,8 @@ def write(qparams: Mapping[str, QParams], path: str | os.PathLike[str]) -> None:
     write_atomically(path, to_text(qparams).encode("utf-8"))
 
 
-def _quoted(name: str) -> str:
-    quote = "'" if '"' in name else '"'
-    if quote in name or "\n" in name:
-        raise DataError(f"a tensor name with both kinds of quotes or a line break can't be written: {name!r}")
-    return f"{quote}{name}{quote}"
-
-
 def _algorithm(quant: QParams) -> str:
-    per_tensor = quant.axis is None
+    per_tensor = quant.axis is None and len(quant.scale) == 1
     scale = repr(quant.scale[0]) if per_tensor else f"[{', '.join(repr(s) for s in quant.scale)}]"
     zero = str(quant.zero_point[0]) if per_tensor else f"[{', '.join(str(z) for z in quant.zero_point)}]"
     flags = f"signed = {str(quant.signed).lower()}, symmetric = {str(quant.symmetric).lower()}"
@@ -111,22 +106,21 @@ def _qparams(op: str, args: Mapping[str, Any]) -> QParams:
 
 
 def _from_zero_point(args: Mapping[str, Any], bits: int, signed: bool, symmetric: bool) -> QParams:
-    scales, many = _numbers("scale", args["scale"])
-    points, many_points = _numbers("zero_point", args["zero_point"])
+    scales = _numbers("scale", args["scale"])
+    points = _numbers("zero_point", args["zero_point"])
     if any(p != math.floor(p) for p in points):
         raise DataError(f"zero_point must be an integer, got {args['zero_point']!r}")
     size = max(len(scales), len(points))
     if len(scales) not in (1, size) or len(points) not in (1, size):
         raise DataError(f"scale has {len(scales)} values and zero_point {len(points)}: they must be as many, or one")
-    per_channel = many or many_points
     zero_point = tuple(int(p) for p in points) * (size // len(points))
     scale = tuple(scales) * (size // len(scales))
-    return _checked(QParams(scale, zero_point, bits, signed, symmetric, 0 if per_channel else None))
+    return _checked(QParams(scale, zero_point, bits, signed, symmetric))
 
 
 def _from_min_max(args: Mapping[str, Any], bits: int, signed: bool, symmetric: bool) -> QParams:
-    lows, many = _numbers("min", args["min"])
-    highs, many_highs = _numbers("max", args["max"])
+    lows = _numbers("min", args["min"])
+    highs = _numbers("max", args["max"])
     size = max(len(lows), len(highs))
     if len(lows) not in (1, size) or len(highs) not in (1, size):
         raise DataError(f"min has {len(lows)} values and max {len(highs)}: they must be as many, or one")
@@ -138,8 +132,7 @@ def _from_min_max(args: Mapping[str, Any], bits: int, signed: bool, symmetric: b
             raise DataError(f"min must be less than max, got {low!r} and {high!r}")
         scale.append((high - low) / steps)
         zero_point.append(round(lowest - low / scale[-1]))
-    axis = 0 if many or many_highs else None
-    return _checked(QParams(tuple(scale), tuple(zero_point), bits, signed, symmetric, axis))
+    return _checked(QParams(tuple(scale), tuple(zero_point), bits, signed, symmetric))
 
 
 def _checked(quant: QParams) -> QParams:
@@ -168,10 +161,8 @@ def _flag(name: str, args: Mapping[str, Any]) -> bool:
     return value
 
 
-def _numbers(name: str, value: Any) -> tuple[list[float], bool]:
-    """The values of an argument, and whether they came as a list."""
-    many = isinstance(value, (list, tuple))
-    values = list(value) if many else [value]
+def _numbers(name: str, value: Any) -> list[float]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
     if not values or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
         raise DataError(f"{name} must be a number or a list of numbers, got {value!r}")
-    return [float(v) for v in values], many
+    return [float(v) for v in values]

@@ -51,9 +51,7 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
     """
     source = prepared(graph)
     block = source.main
-    ctx = Context(
-        block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers()
-    )  # fmt: skip
+    ctx = Context(block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers())
     _inputs(ctx)
     chains = rules_table.find(ctx)
     for op in block.operators:
@@ -144,5 +142,5 @@ def _outputs(ctx: Context) -> None:
             old = made.tensors[value.name]
             copied = ctx.emitter.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))
             made.tensors[copied].source, made.tensors[copied].quant = ctx.tensor(name).source, old.quant
-            ctx.values[name] = type(value)(copied, old.quant) if isinstance(value, Quantized) and old.quant else Plain(copied)
-        made.outputs.append(ctx.values[name].name)
+            value = Quantized(copied, value.quant) if isinstance(value, Quantized) else Plain(copied)
+        made.outputs.append(value.name)

@@ -16,11 +16,17 @@ from tosa_engine.errors import DataError
 from tosa_engine.graph import QParams
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tosa_engine.types import Array
 
 # a narrower range than this counts as a range of zeros: its scale would be beyond what any RESCALE can apply
 NARROWEST_RANGE: Final = 2.0**-60
 ALWAYS_ZERO: Final = QParams((1.0 / 128,), (0,))
+
+STORAGE: Final[Mapping[tuple[int, bool], type[np.generic]]] = {
+    (8, True): np.int8, (8, False): np.uint8, (16, True): np.int16, (16, False): np.uint16, (32, True): np.int32,
+}  # fmt: skip
 
 # results whose range the operator knows: no calibration sees more than the whole of it
 FIXED: Final = {
@@ -71,8 +77,8 @@ def weight_qparams(weight: Array, axis: int | None) -> QParams:
 def quantize_array(values: Array, quant: QParams) -> Array:
     """The stored integers of real values: values / scale + zero point, halves away from zero, saturated.
 
-    `values` may have any shape; the result has it too, in int64. This is also what the border of an int8 network
-    does to float inputs.
+    The result has the shape of `values`, in the numpy type of `bits` and `signed` (int64 where there is none). This
+    is also what the border of an int8 network does to float inputs.
 
     Raises DataError when a value is NaN.
     """
@@ -83,7 +89,9 @@ def quantize_array(values: Array, quant: QParams) -> Array:
     steps = np.clip(real / scale, -1e15, 1e15)  # beyond every stored range, and infinities become numbers
     whole = np.floor(np.abs(steps))
     nearest = np.copysign(whole + (np.abs(steps) - whole >= 0.5), steps)
-    return np.clip(nearest + zero_point, quant.low, quant.high).astype(np.int64)
+    return np.clip(nearest + zero_point, quant.low, quant.high).astype(
+        STORAGE.get((quant.bits, quant.signed), np.int64)
+    )
 
 
 def dequantize_array(stored: Array, quant: QParams) -> Array:

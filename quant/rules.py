@@ -129,7 +129,9 @@ class Context:
     def is_noop(self, clamp: Operator) -> bool:
         """A CLAMP that the saturation to int8 has already done: equal QParams, bounds at the ends of the range."""
         quant = self.quant.get(clamp.outputs[0])
-        return quant is not None and quant == self.quant.get(clamp.inputs[0]) and clamp_bounds(clamp, quant) == (-128, 127)
+        if quant is None or quant != self.quant.get(clamp.inputs[0]):
+            return False
+        return clamp_bounds(clamp, quant) == (quant.low, quant.high)
 
     def define(self, name: str, value: Value) -> Quantized:
         """Say what stands for a float tensor, and mark the integer tensor with its source and QParams."""

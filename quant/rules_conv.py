@@ -53,7 +53,8 @@ def convolution(ctx: Context, op: Operator) -> None:
         e.zero_point(0),
     ]
     attributes = {k: op.attributes[k] for k in ("pad", "stride", "dilation")}
-    name = e.emit(op.op, inputs, f"{out}_acc", types.i32, ctx.shape(out), **attributes, acc_type=types.i32, local_bound=False)
+    attributes |= {"acc_type": types.i32, "local_bound": False}
+    name = e.emit(op.op, inputs, f"{out}_acc", types.i32, ctx.shape(out), **attributes)
     ctx.finish(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
 
 
@@ -78,7 +79,8 @@ def matmul(ctx: Context, op: Operator) -> None:
     _margin(ctx, out, bound)
     inputs = [a.name, b_name, e.zero_point(a.zero_point), e.zero_point(b_zp)]
     name = e.emit("MATMUL", inputs, f"{out}_acc", types.i32, ctx.shape(out))
-    ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), e.bounded(bound, "the accumulator", ctx.source_name(out))))
+    bound = e.bounded(bound, "the accumulator", ctx.source_name(out))
+    ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
 
 
 def _rows(weight: Array, depthwise: bool) -> Array:
@@ -126,8 +128,8 @@ def _raised(ctx: Context, out: str, x: Quantized, scales: Array, biases: Array) 
     low = scales < floor
     if low.any():
         ctx.notes.append(
-            f"{ctx.source_name(out)}: the weights of {int(low.sum())} of {len(scales)} channels are too small for their "
-            f"scale to be applied; the scale is raised (channels {_listed(np.flatnonzero(low).tolist())})"
+            f"{ctx.source_name(out)}: {int(low.sum())} of {len(scales)} channels have weights too small "
+            f"for their scale to be applied; their scale is raised (channels {_listed(np.flatnonzero(low).tolist())})"
         )
     return np.maximum(scales, floor)
 

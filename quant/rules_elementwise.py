@@ -38,9 +38,10 @@ def at_common_scale(ctx: Context, op: Operator) -> None:
         name, bound = e.widen(value, f"{out}_{side}", value.scale / scale, why)
         names.append(name)
         bounds.append(bound)
-    attributes = {} if op.op in ("ADD", "SUB") else {"nan_mode": "PROPAGATE"}
-    name = e.binary(op.op, *names, f"{out}_acc", **attributes)
-    ctx.finish(out, Wide(name, (scale,), sum(bounds) if op.op in ("ADD", "SUB") else max(bounds)))
+    additive = op.op in ("ADD", "SUB")
+    attributes = {} if additive else {"nan_mode": "PROPAGATE"}
+    name = e.binary(op.op, names, f"{out}_acc", **attributes)
+    ctx.finish(out, Wide(name, (scale,), sum(bounds) if additive else max(bounds)))
 
 
 def _onto_accumulator(ctx: Context, op: Operator) -> bool:
@@ -55,7 +56,7 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
         out, e = op.outputs[0], ctx.emitter
         ctx.emitter.bounded(bound, "the accumulator with its bias", ctx.source_name(out))
         names = [wide.name, e.constant(other, types.i32, stored)]
-        name = e.binary(op.op, *(names if side == 0 else names[::-1]), f"{out}_acc")
+        name = e.binary(op.op, names if side == 0 else names[::-1], f"{out}_acc")
         ctx.finish(out, Wide(name, wide.scale, bound))
         return True
     return False
@@ -80,7 +81,7 @@ def product(ctx: Context, op: Operator) -> None:
             name, step = _fifteen_bits(ctx, operand, constant)
             names.append(name)
             scale, bound = scale * step, bound * 32767
-    name = e.binary("MUL", *names, f"{out}_acc")
+    name = e.binary("MUL", names, f"{out}_acc")
     ctx.finish(out, Wide(name, (scale,), e.bounded(bound, "the product", ctx.source_name(out))))
 
 

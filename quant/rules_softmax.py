@@ -67,7 +67,7 @@ def softmax(ctx: Context, op: Operator) -> None:
         scale = 2.0 ** (RESULT_BITS - bits)
         exponentials = e.rescale(exponentials, f"{out}_exp{RESULT_BITS}", types.i32, scale, top, why=f"{scale!r}")
         unit *= scale
-    product = e.binary("MUL", exponentials, r, f"{out}_product")
+    product = e.binary("MUL", (exponentials, r), f"{out}_product")
     unit *= 1 << RESULT_BITS
     scale = 1 / (unit * quant.scale[0])
     name = e.rescale(
@@ -91,7 +91,7 @@ def _exponentials(e: Emitter, x: Quantized, axis: int, bits: int, out: str) -> s
     peak = e.emit("REDUCE_MAX", [x.name], f"{out}_max", types.i8, tuple(shape), axis=axis, nan_mode="PROPAGATE")
     wide, _ = e.widen(x, f"{out}_input")
     wide_peak, _ = e.widen(Quantized(peak, x.quant), f"{out}_max_wide")
-    below = e.binary("SUB", wide, wide_peak, f"{out}_below")
+    below = e.binary("SUB", (wide, wide_peak), f"{out}_below")
     index = e.rescale(below, f"{out}_index", types.i8, 1.0, 255, output_zp=127, why="1")
     entries = np.rint(((1 << bits) - 1) * np.exp(x.scale * np.arange(-255, 1))).astype(np.int64)
     total = ""
@@ -99,7 +99,7 @@ def _exponentials(e: Emitter, x: Quantized, axis: int, bits: int, out: str) -> s
         part = e.table(index, ((entries >> (8 * byte)) & 255) - 128, f"{out}_exp_byte{byte}")
         scale = float(1 << (8 * byte))
         widened = e.rescale(part, f"{out}_exp_part{byte}", types.i32, scale, 255, input_zp=-128, why=f"{scale!r}")
-        total = e.binary("ADD", total, widened, f"{out}_exp_sum{byte}") if total else widened
+        total = e.binary("ADD", (total, widened), f"{out}_exp_sum{byte}") if total else widened
     return total
 
 
@@ -118,7 +118,7 @@ def _reciprocal(e: Emitter, total: str, top: int, classes: int, out: str) -> str
     if classes > V_MOST:
         reach = V_MOST << V_BITS
         most = e.constant(f"{out}_v_most", types.i32, np.full((1,) * rank, reach))
-        v = e.binary("MINIMUM", v, most, f"{out}_v_min", nan_mode="PROPAGATE")
+        v = e.binary("MINIMUM", (v, most), f"{out}_v_min", nan_mode="PROPAGATE")
     first = _looked_up(e, v, FIRST_RANGE, reach, f"{out}_r_fine")
     if classes < FIRST_RANGE:
         r0 = e.rescale(first, f"{out}_r0", types.i32, 255.0, 255, input_zp=-128, why="255.0")
@@ -128,14 +128,16 @@ def _reciprocal(e: Emitter, total: str, top: int, classes: int, out: str) -> str
             e.rescale(part, f"{out}_r_{name}_wide", types.i32, 1.0, 255, input_zp=-128, why="1")
             for name, part in (("fine", first), ("coarse", second))
         ]
-        r0 = e.binary("MUL", *factors, f"{out}_r0")
+        r0 = e.binary("MUL", factors, f"{out}_r0")
     one = R_UNIT << V_BITS
     c = e.constant(f"{out}_c", types.i32, np.full((1,) * rank, math.floor(C * one)))
-    step = e.binary("SUB", c, e.binary("MUL", v, r0, f"{out}_v_r0"), f"{out}_newton")
-    step = e.rescale(step, f"{out}_newton_short", types.i32, 2.0**STEP_BITS / one, math.floor(C * one), why=f"2^{STEP_BITS} / {one}")
-    r = e.binary("MUL", r0, step, f"{out}_r_long")
+    step = e.binary("SUB", (c, e.binary("MUL", (v, r0), f"{out}_v_r0")), f"{out}_newton")
+    scale, why = 2.0**STEP_BITS / one, f"2^{STEP_BITS} / {one}"
+    step = e.rescale(step, f"{out}_newton_short", types.i32, scale, math.floor(C * one), why=why)
+    r = e.binary("MUL", (r0, step), f"{out}_r_long")
     unit = R_UNIT << STEP_BITS
-    return e.rescale(r, f"{out}_r", types.i32, 2.0**RESULT_BITS / unit, int(unit * 1.01), why=f"2^{RESULT_BITS} / {unit}")
+    scale, why = 2.0**RESULT_BITS / unit, f"2^{RESULT_BITS} / {unit}"
+    return e.rescale(r, f"{out}_r", types.i32, scale, int(unit * 1.01), why=why)
 
 
 def _looked_up(e: Emitter, v: str, steps: int, reach: int, stem: str) -> str:

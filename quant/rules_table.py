@@ -17,12 +17,13 @@ from tosa_engine.errors import DataError
 from tosa_engine.graph import Block, Composite, Operator
 
 from .emit import Quantized
-from .rules import Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tosa_engine.types import Array
+
+    from .rules import Context
 
 OPERANDS = {
     "EXP": 1, "RECIPROCAL": 1, "NEGATE": 1, "ABS": 1, "CLAMP": 1,

@@ -76,15 +76,11 @@ def _forwards(block: Block, op: Operator, known: dict[str, QParams]) -> None:
         known.setdefault(op.outputs[0], known[op.inputs[0]])
 
 
-def _backwards(
-    block: Block, op: Operator, known: dict[str, QParams], consumers: Mapping[str, list[Operator]]
-) -> None:
+def _backwards(block: Block, op: Operator, known: dict[str, QParams], consumers: Mapping[str, list[Operator]]) -> None:
     if not op.outputs or op.outputs[0] not in known:
         return
     quant = known[op.outputs[0]]
-    if is_move(block, op, known):
-        known.setdefault(op.inputs[0], quant)
-    elif op.op == "CLAMP" and clamped_by(block, op.inputs[0], consumers) is not None:
+    if is_move(block, op, known) or (op.op == "CLAMP" and clamped_by(block, op.inputs[0], consumers) is not None):
         known.setdefault(op.inputs[0], quant)
     elif op.op == "CONCAT":
         for name in op.inputs:

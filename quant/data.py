@@ -1,0 +1,196 @@
+"""Calibration data: samples by input name from `.npz`, `.npy` or a folder of them, one sample in memory at a time.
+
+Which array feeds which input: the one whose name is the input's; for a model with one input else `calibration_images`;
+else the only array that fits. An array fits when its first axis counts samples and the others are the input's shape,
+but for dimensions of 1. Each sample becomes an fp32 array of the input's shape.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+import numpy as np
+
+from tosa_engine.errors import DataError
+from tosa_engine.types import count
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tosa_engine.graph import Tensor
+    from tosa_engine.types import Array, Shape
+
+USUAL_KEY: Final = "calibration_images"
+SUFFIXES: Final = (".npy", ".npz")
+Sample = dict[str, "Array"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array in a file, by its header: `key` is its name in an .npz, "" in an .npy."""
+
+    file: Path
+    key: str
+    shape: Shape
+    dtype: np.dtype[np.generic]
+    fortran: bool
+
+    @property
+    def label(self) -> str:
+        return f"{self.file}, array '{self.key}'" if self.key else str(self.file)
+
+
+def samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> tuple[int, Iterator[Sample]]:
+    """How many samples there are, and the samples in order: files sorted by name, then along the first axis.
+
+    Raises UsageError and DataError (here, before the first sample) when there is no data, or it doesn't fit the
+    inputs; the iterator raises DataError for a sample with NaN or infinity.
+    """
+    found = Path(path)
+    if not found.exists():
+        raise FileNotFoundError(2, "no such calibration data", str(path))
+    files = sorted(f for f in found.iterdir() if f.suffix in SUFFIXES) if found.is_dir() else [found]
+    if not files:
+        raise DataError(f"{found}: the folder has no .npy or .npz files")
+    chosen = [_assigned(file, inputs) for file in files]
+    counts = [_sample_count(entries, inputs) for entries in chosen]
+    total = sum(counts)
+    if total == 0:
+        raise DataError(f"{found}: there are no samples in it")
+    return total, _iterate(chosen, counts, {t.name: t for t in inputs})
+
+
+def _iterate(chosen: list[dict[str, Entry]], counts: list[int], inputs: Mapping[str, Tensor]) -> Iterator[Sample]:
+    for entries, number in zip(chosen, counts, strict=True):
+        with ExitStack() as stack:
+            readers = {name: _Reader(stack, entry, number) for name, entry in entries.items()}
+            for index in range(number):
+                yield {name: _checked(r.read(index), r.entry, index, inputs[name]) for name, r in readers.items()}
+
+
+def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
+    assert tensor.shape is not None
+    with np.errstate(over="ignore"):
+        sample = array.astype(np.float32).reshape(tensor.shape)
+    bad = ~np.isfinite(sample)
+    if bad.any():
+        value = "NaN" if np.isnan(sample[bad][0]) else "infinity"
+        raise DataError(f"{entry.label}: sample {index} has {value} in it", tensor=tensor.name)
+    return sample
+
+
+def _entries(file: Path) -> list[Entry]:
+    if file.suffix == ".npy":
+        with file.open("rb") as stream:
+            return [_header(file, "", stream)]
+    if file.suffix != ".npz":
+        raise DataError(f"{file}: calibration data is an .npz, an .npy or a folder of them")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            found = []
+            for member in archive.namelist():
+                with archive.open(member) as stream:
+                    found.append(_header(file, member.removesuffix(".npy"), stream))
+            return found
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{file}: not an .npz file, or damaged: {error}") from error
+
+
+def _header(file: Path, key: str, stream: IO[bytes]) -> Entry:
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except ValueError as error:
+        where = f"{file}, array '{key}'" if key else str(file)
+        raise DataError(f"{where}: not an array of numpy: {error}") from error
+    return Entry(file, key, tuple(shape), dtype, fortran)
+
+
+def _fits(entry: Entry, tensor: Tensor) -> bool:
+    return len(entry.shape) > 0 and _squeezed(entry.shape[1:]) == _squeezed(tensor.shape or ())
+
+
+def _squeezed(shape: Shape) -> Shape:
+    return tuple(d for d in shape if d != 1)
+
+
+def _assigned(file: Path, inputs: Sequence[Tensor]) -> dict[str, Entry]:
+    """Input name -> the array of this file that feeds it."""
+    entries = {entry.key: entry for entry in _entries(file)}
+    return {tensor.name: _chosen(file, entries, tensor, only=len(inputs) == 1) for tensor in inputs}
+
+
+def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, *, only: bool) -> Entry:
+    name = tensor.name
+    named = entries.get(name) or (entries.get(USUAL_KEY) if only else None)
+    if named is None and only and len(entries) == 1:
+        named = next(iter(entries.values()))
+    if named is None:
+        fitting = [e for e in entries.values() if only and _fits(e, tensor) and e.dtype.kind == "f"]
+        if len(fitting) != 1:
+            keys = ", ".join(f"'{e.key}' {list(e.shape)}" for e in entries.values())
+            problem = f"{len(fitting)} arrays fit it" if only else "no array has its name"
+            raise DataError(
+                f"{file}: which array is for input '{name}' {list(tensor.shape or ())}? {problem}; arrays: {keys}",
+                tensor=name,
+            )
+        named = fitting[0]
+    if named.dtype.kind != "f":
+        raise DataError(f"{named.label}: calibration data must be floats, got {named.dtype}", tensor=name)
+    if not _fits(named, tensor):
+        raise DataError(
+            f"{named.label}: shape {list(named.shape)} is not a number of samples of shape {list(tensor.shape or ())}",
+            tensor=name,
+        )
+    return named
+
+
+def _sample_count(entries: Mapping[str, Entry], inputs: Sequence[Tensor]) -> int:
+    counts = {tensor.name: entries[tensor.name].shape[0] for tensor in inputs}
+    if len(set(counts.values())) > 1:
+        shown = ", ".join(f"'{name}' {n}" for name, n in counts.items())
+        file = entries[inputs[0].name].file
+        raise DataError(f"{file}: the inputs have different numbers of samples: {shown}")
+    return next(iter(counts.values()))
+
+
+class _Reader:
+    """Reads an array sample by sample, in order, from its place in the file."""
+
+    def __init__(self, stack: ExitStack, entry: Entry, number: int) -> None:
+        self.entry = entry
+        self._whole: Array | None = None
+        if entry.key:
+            archive = stack.enter_context(zipfile.ZipFile(entry.file))
+            member = f"{entry.key}.npy" if f"{entry.key}.npy" in archive.namelist() else entry.key
+            self._stream: IO[bytes] = stack.enter_context(archive.open(member))
+        else:
+            self._stream = stack.enter_context(entry.file.open("rb"))
+        _header(entry.file, entry.key, self._stream)
+        if entry.fortran:  # samples aren't contiguous in it
+            flat = np.frombuffer(self._bytes(count(entry.shape)), entry.dtype)
+            self._whole = flat.reshape(entry.shape, order="F")
+        self._size = count(entry.shape) // max(number, 1)
+
+    def read(self, index: int) -> Array:
+        if self._whole is not None:
+            sample: Array = self._whole[index]
+            return sample
+        return np.frombuffer(self._bytes(self._size), self.entry.dtype)
+
+    def _bytes(self, elements: int) -> bytes:
+        wanted = elements * self.entry.dtype.itemsize
+        try:
+            data = self._stream.read(wanted)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise DataError(f"{self.entry.label}: damaged: {error}") from error
+        if len(data) < wanted:
+            raise DataError(f"{self.entry.label}: the file ends before its last sample")
+        return data
