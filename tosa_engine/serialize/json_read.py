@@ -23,7 +23,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?![0-9.eE])")
 _INTEGERS: Final = re.compile(r"[-0-9, \t\r\n]*")
 _PLAIN_STRING: Final = re.compile(r'"([^"\\\x00-\x1f]*)"')
-_SKIPPED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^"{}\[\]]+', re.DOTALL)
+_SKIPPED: Final = re.compile(r'[{}\[\]]|[^"{}\[\]]+')
 _MAX_SKIPPED_DEPTH: Final = 64
 _STRINGS: Final = json.JSONDecoder()
 
@@ -227,6 +227,9 @@ class Parser:
         """Step over an object, whatever it holds."""
         start, opened = self.at, ""
         while True:
+            if opened and self.text.startswith('"', self.at):
+                self._string("a string")
+                continue
             token = _SKIPPED.match(self.text, self.at)
             if token is None or (not opened and token.group() != "{"):
                 raise self.error("expected an object that ends", start)
