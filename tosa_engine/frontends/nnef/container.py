@@ -5,11 +5,12 @@ An archive is never unpacked to disk; a member that points outside of it, or isn
 
 from __future__ import annotations
 
+import gzip
 import os
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from ...errors import DataError
 
@@ -107,10 +108,12 @@ class Archive:
         self._max_member, self._max_total = max_member, max_total
         self._files: dict[str, bytes] = {}
         with path.open("rb") as stream:
-            mode = "r|gz" if stream.read(2) == _GZIP else "r|"
+            packed = stream.read(2) == _GZIP
         try:
-            with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
-                self._read_all(archive)
+            # gzip.open checks the length and the checksum at the end; tarfile's own mode r|gz doesn't
+            with gzip.open(path) if packed else path.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+                self._read_all(tar)
+                self._drain(stream)
         except (tarfile.TarError, EOFError, zlib.error, OSError, UnicodeDecodeError, ValueError) as problem:
             raise DataError(f"{self.label}: not a readable tar archive ({problem})") from None
         self._root = self._find_root()
@@ -131,6 +134,12 @@ class Archive:
             if len(data) != member.size:
                 raise self._bad(member, f"cut off after {len(data)} of {member.size} bytes")
             self._files[name] = data
+
+    def _drain(self, stream: IO[bytes]) -> None:
+        """Read what follows the last member, so that a damaged end is noticed."""
+        left = self._max_total
+        while left > 0 and (data := stream.read(1 << 20)):
+            left -= len(data)
 
     def _members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         for number, member in enumerate(archive):
