@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .run import Session
 
-__all__ = ["Session"]
+__all__ = ["Session", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "Session":
-        raise AttributeError(f"module 'tosa_engine' has no attribute '{name}'")
-    from .run import Session
+    if name == "Session":
+        from .run import Session as found
+    elif name == "__version__":
+        from importlib.metadata import version
 
-    globals()[name] = Session
-    return Session
+        found = version("tosa-engine")
+    else:
+        raise AttributeError(f"module 'tosa_engine' has no attribute '{name}'")
+    globals()[name] = found
+    return found

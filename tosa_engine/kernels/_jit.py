@@ -1,0 +1,107 @@
+"""The only door to numba and llvmlite: compiling, the cache on disk, the host's features.
+
+Nothing else imports numba; `tile.py` and `vector.py`, which emit LLVM IR, take what they need from here. Importing this
+module imports numba unless `TOSA_ENGINE_JIT=0`, so the registry imports it only when a step is prepared.
+
+`TOSA_ENGINE_JIT=0` runs the same kernels as plain Python. `TOSA_ENGINE_CACHE_DIR` names the folder of compiled code;
+without it the user's cache folder is used. Compiled code is filed under a hash of all kernel sources and of the
+versions and the processor it was made with, because numba's own cache looks at one source file only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import platform
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+logger = logging.getLogger("tosa_engine")
+
+JIT: Final = os.environ.get("TOSA_ENGINE_JIT", "1") != "0"
+
+if JIT:
+    import llvmlite
+    import llvmlite.binding
+    import numba
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    __all__ = ["JIT", "cgutils", "has", "intrinsic", "ir", "jit", "numba_types"]
+else:
+    __all__ = ["JIT", "has", "jit"]
+
+
+def jit(function: F) -> F:
+    """Compile on first call, without the GIL, and keep the code on disk. The function itself when the JIT is off."""
+    if not JIT:
+        return function
+    folder = cache_folder()
+    if folder is None:
+        return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)  # read when the function is wrapped, so no other user of numba sees it
+    try:
+        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@lru_cache(maxsize=1)
+def features() -> frozenset[str]:
+    """Features of the processor that compiled code may use, by LLVM's names; none when the JIT is off."""
+    if not JIT:
+        return frozenset()
+    return frozenset(name for name, present in llvmlite.binding.get_host_cpu_features().items() if present)
+
+
+def has(*names: str) -> bool:
+    return features().issuperset(names)
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """The folder for this version of the kernels, made if need be; None (with a warning) when it can't be written."""
+    folder = _user_cache() / _key()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        logger.warning("compiled kernels can't be kept: %s; set TOSA_ENGINE_CACHE_DIR to a writable folder", error)
+        return None
+    return folder
+
+
+def _user_cache() -> Path:
+    named = os.environ.get("TOSA_ENGINE_CACHE_DIR")
+    if named:
+        return Path(named)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "tosa_engine"
+
+
+def _key() -> str:
+    digest = hashlib.sha256()
+    package = Path(__file__).resolve().parent.parent
+    for source in sorted([*(package / "kernels").glob("*.py"), *(package / "numerics").glob("*.py")]):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    versions = (numba.__version__, llvmlite.__version__, sys.version, platform.machine())
+    digest.update(repr((versions, llvmlite.binding.get_host_cpu_name(), sorted(features()))).encode())
+    return digest.hexdigest()[:20]

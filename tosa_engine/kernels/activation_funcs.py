@@ -1,0 +1,47 @@
+"""Kernels of the activation functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .ewise_binary import by_numpy, choose
+from .work import Kernel, Work
+
+if TYPE_CHECKING:
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def clamp_int(call: Call) -> Work:
+    kind = call.in_out_t.storage.type
+    low, high = kind(call.min_val), kind(call.max_val)
+
+    def function(x: Array, out: Array) -> None:
+        np.maximum(x, low, out=out)
+        np.minimum(out, high, out=out)
+
+    return by_numpy(call.shape_of("output"), 4.0, function)
+
+
+def clamp_fp32(call: Call) -> Work:
+    """max with min_val, then min with max_val, as the specification orders them for NaN and signed zeros."""
+    ignore = call.nan_mode == "IGNORE"
+    with np.errstate(over="ignore"):
+        low, high = np.float32(call.min_val), np.float32(call.max_val)
+
+    def function(x: Array, out: Array) -> None:
+        raised = np.empty_like(out)
+        bounds = np.broadcast_to(low, x.shape), np.broadcast_to(high, x.shape)
+        choose(x, bounds[0], x >= low, ignore, raised)
+        choose(raised, bounds[1], raised < high, ignore, out)
+
+    return by_numpy(call.shape_of("output"), 30.0, function)
+
+
+KERNELS = {
+    ("CLAMP", "i8"): Kernel(clamp_int),
+    ("CLAMP", "i16"): Kernel(clamp_int),
+    ("CLAMP", "fp32"): Kernel(clamp_fp32),
+}

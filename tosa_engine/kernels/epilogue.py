@@ -1,0 +1,37 @@
+"""Parameter arrays of the epilogue: numerics.scale.scale_in_words per channel, padded to whole vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..numerics.scale import UNIT_ROUND, scale_in_words
+from .work import Epilogue, aligned
+
+if TYPE_CHECKING:
+    from ..types import Array
+
+NO_TABLE = np.zeros(256, np.int8)
+# multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
+IDENTITY = Epilogue(
+    np.array([1 << 30], np.int32), np.array([30], np.int8), double_round=False, output_zp=0, low=-(1 << 31), high=(1 << 31) - 1
+)
+
+
+def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array, Array]:
+    """(e32, e64, limits, table) as `vector.scale_row` reads them, for `channels` padded to `pitch`."""
+    e = epilogue or IDENTITY
+    e32, e64 = aligned(4 * pitch, np.int32), aligned(2 * pitch, np.int64)
+    rows32, rows64 = e32.reshape(4, pitch), e64.reshape(2, pitch)
+    rows32[0, :channels] = bias
+    rows32[1, :channels] = e.multiplier
+    words = [scale_in_words(1, int(s)) for s in e.shift]
+    rows32[2, :channels] = [w[2] for w in words]
+    rows32[3, :channels] = [w[1] for w in words]
+    rows64[0, :channels] = [w[0] for w in words]
+    if e.double_round:
+        rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
+    limits = np.array([e.output_zp, e.low, e.high, e.table is not None], np.int64)
+    table = NO_TABLE if e.table is None else np.array(e.table, np.int8)
+    return e32, e64, limits, table

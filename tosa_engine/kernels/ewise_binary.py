@@ -1,0 +1,211 @@
+"""Kernels of the elementwise binary operators and TABLE.
+
+Integer sums and products are compiled, because they test REQUIREs on the way. Float arithmetic, extrema and the int8
+look-up are numpy's: bound by memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import types
+from .data_layout import strip
+from .work import DONE, Kernel, Work, constant, flat, violating
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..spec.table import Call
+    from ..types import Array, Shape
+    from .work import Epilogue
+
+BLOCK = 4096  # elements of a unit
+
+
+def blocks(count: int) -> int:
+    return max(1, -(-count // BLOCK))
+
+
+def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list[int], list[int]]:
+    """The fewest axes that broadcasting needs, with the strides of both inputs (0 along axes that repeat)."""
+    dims: list[int] = []
+    kinds: list[tuple[bool, bool]] = []
+    for size, a, b in zip(shape, first, second, strict=True):
+        kind = (a == size, b == size)
+        if size == 1:
+            continue
+        if kinds and kinds[-1] == kind:
+            dims[-1] *= size
+        else:
+            dims.append(size)
+            kinds.append(kind)
+    if not dims:
+        return [1], [1], [1]
+
+    def strides(which: int) -> list[int]:
+        found, step = [0] * len(dims), 1
+        for axis in range(len(dims) - 1, -1, -1):
+            if kinds[axis][which]:
+                found[axis] = step
+                step *= dims[axis]
+        return found
+
+    return dims, strides(0), strides(1)
+
+
+def arithmetic_int(code: int) -> Callable[[Call], Work]:
+    """ADD, SUB, MUL of integers; results are int32."""
+
+    def prepare(call: Call) -> Work:
+        from . import ewise_loops
+
+        shift = call["shift"] if call.spec.name == "MUL" else 0
+        if not 0 <= shift <= 63 or (shift and call.in_t is not types.i32):
+            return violating(0)
+        shape = call.shape_of("output")
+        dims, sa, sb = (np.array(v, np.int64) for v in collapse(shape, call.shape1, call.shape2))
+        count = types.count(shape)
+        wrap = call.spec.name == "MUL" and shift == 0
+
+        def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+            a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+
+            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+                end = min(count, high * BLOCK)
+                return ewise_loops.arithmetic(code, shift, wrap, a, b, dims, sa, sb, out, low * BLOCK, end)
+
+            return run
+
+        return Work(blocks(count), 8.0 * count, bind)
+
+    return prepare
+
+
+def by_numpy(shape: Shape, cost: float, function: Callable[..., Any]) -> Work:
+    """function(*inputs, out) on slices along the first axis longer than 1; inputs broadcast to `shape`.
+
+    `function` returns None, or an array of flags of elements that violate a REQUIRE.
+    """
+    lead = strip(shape)
+    inner = types.count(shape[lead + 1 :])
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        views = [np.atleast_1d(np.broadcast_to(x, shape))[(0,) * lead] for x in inputs]
+        out = np.atleast_1d(outputs[0])[(0,) * lead]
+
+        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+            with np.errstate(all="ignore"):
+                bad = function(*(v[low:high] for v in views), out[low:high])
+            if bad is None or not bad.any():
+                return DONE
+            return low * inner + int(np.argmax(bad))
+
+        return run
+
+    return Work(shape[lead] if shape else 1, cost * types.count(shape), bind)
+
+
+def _two(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
+    def function(a: Array, b: Array, out: Array) -> None:
+        ufunc(a, b, out=out)
+
+    def prepare(call: Call) -> Work:
+        work = by_numpy(call.shape_of("output"), 8.0, function)
+        return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:2], outputs))
+
+    return prepare
+
+
+def choose(a: Array, b: Array, first: Array, ignore: bool, out: Array) -> None:
+    """`first` says where a is chosen; a NaN is passed on, or ignored for the other value."""
+    np.copyto(out, b)
+    np.copyto(out, a, where=first)
+    if ignore:
+        np.copyto(out, b, where=np.isnan(a))
+        np.copyto(out, a, where=np.isnan(b))
+    else:
+        np.copyto(out, b, where=np.isnan(b))
+        np.copyto(out, a, where=np.isnan(a))
+
+
+def extremum_float(compare: Callable[..., Any]) -> Callable[[Call], Work]:
+    """MAXIMUM (a >= b) and MINIMUM (a < b) of floats: which of equal zeros is taken follows the comparison."""
+
+    def prepare(call: Call) -> Work:
+        ignore = call.nan_mode == "IGNORE"
+
+        def function(a: Array, b: Array, out: Array) -> None:
+            choose(a, b, compare(a, b), ignore, out)
+
+        return by_numpy(call.shape_of("output"), 20.0, function)
+
+    return prepare
+
+
+def table_i8(call: Call) -> Work:
+    entries = constant(call, "table").copy()
+    by_bits = np.roll(entries, -128)  # the entry of a value under its unsigned bits: numpy indexes from 0
+
+    def function(x: Array, out: Array) -> None:
+        np.take(by_bits, x.view(np.uint8), out=out, mode="clip")
+
+    work = by_numpy(call.shape_of("output"), 4.0, function)
+    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
+
+
+def table_i16(call: Call) -> Work:
+    from . import ewise_loops
+
+    entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+
+        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return ewise_loops.table_int16(x, entries, out, low * BLOCK, min(count, high * BLOCK))
+
+        return run
+
+    return Work(blocks(count), 16.0 * count, bind)
+
+
+def rescaled_add(call: Call, first: Array, second: Array, epilogue: Epilogue) -> Work:
+    """ADD or SUB of two int8 tensors, each scaled to int32 as `first` and `second` say for its 256 values, then scaled
+    to int8 by the epilogue. The caller has proved the REQUIREs.
+    """
+    from . import ewise_loops
+    from .epilogue import parameters
+
+    e32, e64, limits, _ = parameters(epilogue, np.zeros(1, np.int32), 1, 1)
+    code, count = (0 if call.spec.name == "ADD" else 1), types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+
+        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+            end = min(count, high * BLOCK)
+            return ewise_loops.rescaled_add(code, a, b, first, second, e32, e64, limits, out, low * BLOCK, end)
+
+        return run
+
+    return Work(blocks(count), 20.0 * count, bind)
+
+
+KERNELS = {
+    ("ADD", "i32"): Kernel(arithmetic_int(0)),
+    ("ADD", "fp32"): Kernel(_two(np.add)),
+    ("SUB", "i32"): Kernel(arithmetic_int(1)),
+    ("SUB", "fp32"): Kernel(_two(np.subtract)),
+    ("MUL", "i8_i32"): Kernel(arithmetic_int(2), ("shift",)),
+    ("MUL", "i16_i32"): Kernel(arithmetic_int(2), ("shift",)),
+    ("MUL", "i32_i32"): Kernel(arithmetic_int(2), ("shift",)),
+    ("MUL", "fp32_fp32"): Kernel(_two(np.multiply), ("shift",)),
+    ("MAXIMUM", "i32"): Kernel(_two(np.maximum)),
+    ("MAXIMUM", "fp32"): Kernel(extremum_float(np.greater_equal)),
+    ("MINIMUM", "i32"): Kernel(_two(np.minimum)),
+    ("MINIMUM", "fp32"): Kernel(extremum_float(np.less)),
+    ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
+    ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),
+}

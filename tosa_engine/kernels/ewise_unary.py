@@ -1,0 +1,86 @@
+"""Kernels of the elementwise unary operators: numpy's, in 64-bit integers or IEEE floats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .ewise_binary import by_numpy
+from .work import Kernel, Work
+
+if TYPE_CHECKING:
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def absolute_int(call: Call) -> Work:
+    low = np.int32(call.in_out_t.minimum)
+
+    def function(x: Array, out: Array) -> Array:
+        np.abs(x, out=out)
+        return np.asarray(x == low)
+
+    return by_numpy(call.shape_of("output"), 8.0, function)
+
+
+def absolute_fp32(call: Call) -> Work:
+    def function(x: Array, out: Array) -> None:
+        np.abs(x, out=out)
+
+    return by_numpy(call.shape_of("output"), 4.0, function)
+
+
+def exp_fp32(call: Call) -> Work:
+    """In float64, rounded once: within the specification's bound, and the same on every processor but for rare ties."""
+
+    def function(x: Array, out: Array) -> None:
+        np.copyto(out, np.exp(x.astype(np.float64)), casting="same_kind")
+
+    return by_numpy(call.shape_of("output"), 60.0, function)
+
+
+def negate_int(call: Call) -> Work:
+    """Only -2^31 of i32 (which has no zero points) can leave acc_t; the result is clipped."""
+    t, acc = call.in_out_t, call.acc_t
+
+    def function(x: Array, out: Array) -> Array:
+        value = np.int64(call.input1_zp) - x.astype(np.int64)
+        bad = (value > acc.maximum) | (value < acc.minimum)
+        value += np.int64(call.output_zp)
+        np.copyto(out, np.clip(value, t.minimum, t.maximum), casting="same_kind")
+        return np.asarray(bad)
+
+    return _first(by_numpy(call.shape_of("output"), 16.0, function))
+
+
+def negate_fp32(call: Call) -> Work:
+    def function(x: Array, out: Array) -> None:
+        np.negative(x, out=out)
+
+    return _first(by_numpy(call.shape_of("output"), 4.0, function))
+
+
+def reciprocal_fp32(call: Call) -> Work:
+    def function(x: Array, out: Array) -> None:
+        np.divide(np.float32(1.0), x, out=out)
+
+    return by_numpy(call.shape_of("output"), 8.0, function)
+
+
+def _first(work: Work) -> Work:
+    """The same work bound to the first input only."""
+    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
+
+
+ZERO_POINTS = ("input1_zp", "output_zp")
+KERNELS = {
+    ("ABS", "i32"): Kernel(absolute_int),
+    ("ABS", "fp32"): Kernel(absolute_fp32),
+    ("EXP", "fp32"): Kernel(exp_fp32),
+    ("NEGATE", "i8_acci32"): Kernel(negate_int, ZERO_POINTS),
+    ("NEGATE", "i16_acci32"): Kernel(negate_int, ZERO_POINTS),
+    ("NEGATE", "i32_acci32"): Kernel(negate_int, ZERO_POINTS),
+    ("NEGATE", "fp32_accfp32"): Kernel(negate_fp32, ZERO_POINTS),
+    ("RECIPROCAL", "fp32"): Kernel(reciprocal_fp32),
+}

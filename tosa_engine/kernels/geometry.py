@@ -1,0 +1,31 @@
+"""Places in the geometry array of the tensor loops; sizes are in elements unless said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BATCH: Final = 0  # images
+IN_HEIGHT: Final = 1
+IN_WIDTH: Final = 2
+DEPTH: Final = 3  # input channels
+REPEAT: Final = 4  # depthwise: outputs per input channel; MATMUL: zero point of the second matrix
+ZERO: Final = 5  # input zero point
+FIRST_Y: Final = 6  # input row and column of the first output's window
+FIRST_X: Final = 7
+STEP_Y: Final = 8  # input rows per packed row, input columns per packed column
+STEP_X: Final = 9
+HEIGHT: Final = 10  # of the output
+WIDTH: Final = 11
+CHANNELS: Final = 12
+JUMP_Y: Final = 13  # packed rows per output row
+JUMP_X: Final = 14  # packed elements per output column
+PITCH: Final = 15  # elements of a packed row
+TAIL: Final = 16  # packed rows that a window needs below its first
+SEGMENTS: Final = 17  # runs of a tile along K, or taps of a depthwise window
+LENGTH: Final = 18  # steps of a run
+PANELS: Final = 19  # column panels of NR channels
+GROUPS: Final = 20  # groups of panels
+BLOCK: Final = 21  # output rows of a unit
+BLOCKS: Final = 22  # units per image and group
+NATIVE: Final = 23  # 1: the host's vector unit, 0: generic
+SIZE: Final = 24

@@ -1,0 +1,125 @@
+"""Compiled loops of MAX_POOL2D and AVG_POOL2D. A unit is one output row; vectors run over the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..numerics import scale
+from ._jit import jit
+
+apply_scale_32 = jit(scale.apply_scale_32)
+
+
+@jit
+def bit_length(value: int) -> int:
+    bits = 0
+    while value > 0:
+        value >>= 1
+        bits += 1
+    return bits
+
+
+@jit
+def window(g: Any, unit: int, ox: int) -> tuple[int, int, int, int, int]:
+    """(image, first row, end row, first column, end column) of a window, clipped to the input."""
+    n, oy = unit // g[4], unit % g[4]
+    y, column = oy * g[8] - g[10], ox * g[9] - g[11]
+    return n, max(0, y), min(g[1], y + g[6]), max(0, column), min(g[2], column + g[7])
+
+
+@jit
+def max_int(x: Any, g: Any, least: int, out: Any, low: int, high: int) -> int:
+    IH, IW, C, OW = g[1], g[2], g[3], g[5]
+    for unit in range(low, high):
+        for ox in range(OW):
+            n, top, bottom, left, right = window(g, unit, ox)
+            to = (unit * OW + ox) * C
+            for c in range(C):
+                out[to + c] = least
+            for y in range(top, bottom):
+                for column in range(left, right):
+                    source = ((n * IH + y) * IW + column) * C
+                    for c in range(C):
+                        out[to + c] = max(out[to + c], x[source + c])
+    return -1
+
+
+@jit
+def greater(a: Any, b: Any, ignore: bool) -> Any:
+    """apply_max_s of floats: the first of equal values; NaN is passed on, or ignored."""
+    if np.isnan(a):
+        return b if ignore else a
+    if np.isnan(b):
+        return a if ignore else b
+    return a if a >= b else b
+
+
+@jit
+def max_float(x: Any, g: Any, ignore: bool, out: Any, low: int, high: int) -> int:
+    IH, IW, C, OW = g[1], g[2], g[3], g[5]
+    for unit in range(low, high):
+        for ox in range(OW):
+            n, top, bottom, left, right = window(g, unit, ox)
+            to = (unit * OW + ox) * C
+            for c in range(C):
+                out[to + c] = np.float32(np.nan) if ignore else np.float32(-np.inf)
+            for y in range(top, bottom):
+                for column in range(left, right):
+                    source = ((n * IH + y) * IW + column) * C
+                    for c in range(C):
+                        out[to + c] = greater(out[to + c], x[source + c], ignore)
+    return -1
+
+
+@jit
+def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high: int) -> int:
+    """The mean over the positions inside the input, by numerics.scale.reciprocal_scale of their number."""
+    IH, IW, C, OW = g[1], g[2], g[3], g[5]
+    for unit in range(low, high):
+        for ox in range(OW):
+            n, top, bottom, left, right = window(g, unit, ox)
+            to = (unit * OW + ox) * C
+            count = (bottom - top) * (right - left)
+            k = bit_length(count - 1)
+            multiplier, shift = np.int64(((np.int64(1) << 30) + 1) << np.int64(k)) // count, 30 + k
+            half = np.int64(1) << np.int64(shift - 1)
+            # below this number of positions no sum can leave int32, or the range that the scale takes
+            safe = count <= 1 << 15
+            for c in range(C):
+                sums[c] = 0
+            for y in range(top, bottom):
+                for column in range(left, right):
+                    source = ((n * IH + y) * IW + column) * C
+                    for c in range(C):
+                        sums[c] += np.int64(x[source + c]) - limits[0]
+                        if not safe and (sums[c] > 2147483647 or sums[c] < -2147483648):
+                            return to + c
+            for c in range(C):
+                if sums[c] < -half or sums[c] >= half:
+                    return to + c
+                value = apply_scale_32(sums[c], multiplier, shift, False) + limits[1]
+                out[to + c] = min(max(value, limits[2]), limits[3])
+    return -1
+
+
+@jit
+def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
+    """Sums in float32 in the order ky, kx, then divided by the number of positions inside the input."""
+    IH, IW, C, OW = g[1], g[2], g[3], g[5]
+    for unit in range(low, high):
+        for ox in range(OW):
+            n, top, bottom, left, right = window(g, unit, ox)
+            to = (unit * OW + ox) * C
+            for c in range(C):
+                out[to + c] = np.float32(0.0)
+            for y in range(top, bottom):
+                for column in range(left, right):
+                    source = ((n * IH + y) * IW + column) * C
+                    for c in range(C):
+                        out[to + c] += x[source + c]
+            count = np.float32((bottom - top) * (right - left))
+            for c in range(C):
+                out[to + c] /= count
+    return -1

@@ -1,0 +1,57 @@
+"""Kernels of the reduction operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import types
+from .work import Kernel, Work, flat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def _sizes(call: Call) -> tuple[int, int, int]:
+    shape, axis = call.shape1, call.axis
+    return types.count(shape[:axis]), int(shape[axis]), types.count(shape[axis + 1 :])
+
+
+def reduce_sum(call: Call) -> Work:
+    from . import reduction_loops
+
+    left, size, right = _sizes(call)
+    is_float = call.in_out_t.is_float
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        if is_float:
+            return lambda low, high, scratch: reduction_loops.sum_float(x, size, right, out, low, high)
+        return lambda low, high, scratch: reduction_loops.sum_int(x, size, right, out, *scratch, low, high)
+
+    scratch = () if is_float else ((np.dtype(np.int64), right),)
+    return Work(left, 2.0 * left * size * right, bind, scratch)
+
+
+def reduce_max(call: Call) -> Work:
+    from . import reduction_loops
+
+    left, size, right = _sizes(call)
+    is_float, ignore = call.in_out_t.is_float, call.nan_mode == "IGNORE"
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        if is_float:
+            return lambda low, high, scratch: reduction_loops.max_float(x, size, right, ignore, out, low, high)
+        return lambda low, high, scratch: reduction_loops.max_int(x, size, right, out, low, high)
+
+    return Work(left, 2.0 * left * size * right, bind)
+
+
+KERNELS = {("REDUCE_MAX", key): Kernel(reduce_max) for key in ("i8", "i16", "i32", "fp32")} | {
+    ("REDUCE_SUM", key): Kernel(reduce_sum) for key in ("i32_acci32", "fp32_accfp32")
+}

@@ -1,0 +1,105 @@
+"""Compiled loops of REDUCE_SUM, REDUCE_MAX and ARGMAX over [left, axis, right]; a unit is one index of `left`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._jit import jit
+from .pool_loops import greater
+
+
+@jit
+def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: int) -> int:
+    """Sums in 64 bits in the order of the axis, every partial sum tested to be a value of int32."""
+    for unit in range(low, high):
+        first_bad = np.int64(-1)
+        for r in range(right):
+            sums[r] = 0
+        for i in range(size):
+            source = (unit * size + i) * right
+            bad = False
+            for r in range(right):
+                sums[r] += np.int64(x[source + r])
+                bad |= sums[r] > 2147483647 or sums[r] < -2147483648
+            if bad:
+                for r in range(right):
+                    if (sums[r] > 2147483647 or sums[r] < -2147483648) and (first_bad < 0 or r < first_bad):
+                        first_bad = np.int64(r)
+        if first_bad >= 0:
+            return unit * right + first_bad
+        for r in range(right):
+            out[unit * right + r] = sums[r]
+    return -1
+
+
+@jit
+def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    """Sums in float32 in the order of the axis."""
+    for unit in range(low, high):
+        to = unit * right
+        for r in range(right):
+            out[to + r] = np.float32(0.0)
+        for i in range(size):
+            source = (unit * size + i) * right
+            for r in range(right):
+                out[to + r] += x[source + r]
+    return -1
+
+
+@jit
+def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    for unit in range(low, high):
+        to, source = unit * right, unit * size * right
+        for r in range(right):
+            out[to + r] = x[source + r]
+        for i in range(1, size):
+            for r in range(right):
+                out[to + r] = max(out[to + r], x[source + i * right + r])
+    return -1
+
+
+@jit
+def max_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
+    for unit in range(low, high):
+        to, source = unit * right, unit * size * right
+        for r in range(right):
+            out[to + r] = np.float32(np.nan) if ignore else np.float32(-np.inf)
+        for i in range(size):
+            for r in range(right):
+                out[to + r] = greater(out[to + r], x[source + i * right + r], ignore)
+    return -1
+
+
+@jit
+def argmax_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    for unit in range(low, high):
+        for r in range(right):
+            source = unit * size * right + r
+            best, index = x[source], np.int64(0)
+            for i in range(1, size):
+                if x[source + i * right] > best:
+                    best, index = x[source + i * right], np.int64(i)
+            if index > 2147483647:
+                return unit * right + r
+            out[unit * right + r] = index
+    return -1
+
+
+@jit
+def argmax_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
+    for unit in range(low, high):
+        for r in range(right):
+            source = unit * size * right + r
+            best = np.float32(np.nan) if ignore else np.float32(-np.inf)
+            index = np.int64(0)
+            for i in range(size):
+                result = greater(x[source + i * right], best, ignore)
+                # NaN differs from itself: a NaN replaces a number once
+                if result != best and not (np.isnan(result) and np.isnan(best)):
+                    best, index = result, np.int64(i)
+            if index > 2147483647:
+                return unit * right + r
+            out[unit * right + r] = index
+    return -1

@@ -1,0 +1,93 @@
+"""Kernels of the type conversions. CAST is numpy's; RESCALE is compiled, and mostly an epilogue of its producer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import types
+from ..numerics.scale import UNIT_ROUND
+from .ewise_binary import BLOCK, blocks, by_numpy
+from .work import Kernel, Work, constant, flat, violating
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+
+
+def cast(call: Call) -> Work:
+    """Integers keep their low bits; floats become the nearest integer, ties to even, within the format."""
+    to, storage = call.out_t, call.out_t.storage
+
+    def function(x: Array, out: Array) -> Array | None:
+        if not (call.in_t.is_float and to.is_int):
+            np.copyto(out, x.astype(storage))
+            return None
+        bad = np.isnan(x)
+        nearest = np.clip(np.rint(np.where(bad, 0, x).astype(np.float64)), to.minimum, to.maximum)
+        np.copyto(out, nearest.astype(storage))
+        return np.asarray(bad)
+
+    return by_numpy(call.shape_of("output"), 8.0, function)
+
+
+def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
+    """(multiplier, shift, double) as int64, one entry or one per channel; `double` is 2^30 where DOUBLE_ROUND acts."""
+    multiplier = constant(call, "multiplier").astype(np.int64)
+    shift = constant(call, "shift").astype(np.int64)
+    if not call.per_channel:
+        multiplier, shift = multiplier[:1].copy(), shift[:1].copy()
+    double = np.where((shift > 31) & (call.rounding_mode == "DOUBLE_ROUND"), UNIT_ROUND, 0).astype(np.int64)
+    return multiplier, shift, double
+
+
+def zero_points(call: Call) -> tuple[int, int]:
+    """Input and output zero point as the attributes read their bits."""
+    values = []
+    for name, unsigned in (("input_zp", call.input_unsigned), ("output_zp", call.output_unsigned)):
+        bits = call.tensor(name).dtype.bits
+        values.append(int(call[name]) & ((1 << bits) - 1) if unsigned else int(call[name]))
+    return values[0], values[1]
+
+
+def output_range(call: Call) -> tuple[int, int]:
+    """What the result is clipped to, as numbers (before unsigned bits are stored in a signed type)."""
+    t = call.out_t
+    return (0, (1 << t.bits) - 1) if call.output_unsigned else (t.minimum, t.maximum)
+
+
+def rescale(call: Call) -> Work:
+    from . import ewise_loops
+
+    multiplier, shift, double = rescale_numbers(call)
+    wrong = (multiplier < 0) | (shift < 2) | (shift > 62)
+    if wrong.any():
+        return violating(int(np.argmax(wrong)))
+    input_zp, output_zp = zero_points(call)
+    low_value, high_value = output_range(call)
+    mask = (1 << call.in_t.bits) - 1 if call.input_unsigned else -1
+    g = np.array([input_zp, output_zp, low_value, high_value, mask, call.scale32], np.int64)
+    count = types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+
+        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return ewise_loops.rescale(x, multiplier, shift, double, g, out, low * BLOCK, min(count, high * BLOCK))
+
+        return run
+
+    return Work(blocks(count), 40.0 * count, bind)
+
+
+CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")
+CASTS = (
+    "bool_i8", "bool_i16", "bool_i32", "i8_bool", "i8_i16", "i8_i32", "i8_fp32", "i16_bool", "i16_i8", "i16_i32", "i16_fp32",
+    "i32_bool", "i32_i8", "i32_i16", "i32_fp32", "fp32_i8", "fp32_i16", "fp32_i32",
+)  # fmt: skip
+KERNELS = {("CAST", key): Kernel(cast) for key in CASTS} | {
+    ("RESCALE", f"{a}_{b}"): Kernel(rescale, CONSTANTS) for a in ("i8", "i16", "i32", "i48") for b in ("i8", "i16", "i32")
+}

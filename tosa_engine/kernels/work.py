@@ -1,0 +1,129 @@
+"""What a kernel makes of an operator: work that can be split, bound to buffers and run by several threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..errors import Unsupported, UsageError
+from .geometry import SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..spec.table import Call
+    from ..types import Array, Shape
+
+ALIGNMENT: Final = 64
+DONE: Final = -1
+Scratch = tuple["np.dtype[Any]", int]
+# run(low, high, scratch) does the units low .. high - 1 and returns DONE or the flat index of an element that violates a REQUIRE
+Run = "Callable[[int, int, Sequence[Array]], int]"
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What happens to an int32 accumulator before it is stored: RESCALE, then clip, then a table of 256 entries.
+
+    multiplier and shift have one entry, or one per index of the last axis. `low` and `high` bound the result as it is
+    stored (after the zero point); the caller has proved every REQUIRE for all values the accumulator can have.
+    """
+
+    multiplier: Array
+    shift: Array
+    double_round: bool
+    output_zp: int
+    low: int
+    high: int
+    table: Array | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """`units` of work of about `cost` elementary steps in all; `scratch` is what each worker needs of its own.
+
+    `bind(inputs, outputs)` gets the tensors' arrays in the order of the operator and returns the function that runs.
+    Every output element is computed by one unit in a fixed order, so that splitting changes no byte.
+    """
+
+    units: int
+    cost: float
+    bind: Callable[[Sequence[Array], Sequence[Array]], Callable[[int, int, Sequence[Array]], int]]
+    scratch: tuple[Scratch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The one implementation of a row. `constants` are the arguments whose values `prepare` needs; where they aren't
+    constant, the work is prepared when they are known. `epilogue`: prepare takes an Epilogue as its second argument.
+    `alias`: the output is the input's bytes under another shape.
+    """
+
+    prepare: Callable[..., Work]
+    constants: tuple[str, ...] = ()
+    epilogue: bool = False
+    alias: bool = False
+
+
+def variant() -> str:
+    """The chosen vector unit: `TOSA_ENGINE_KERNELS`, or the host's best.
+
+    Raises:
+        UsageError: the variable names no variant.
+        Unsupported: the host can't run the variant.
+    """
+    from . import _jit
+
+    names = {"generic": (), "avx2": ("avx2", "fma")}
+    wanted = os.environ.get("TOSA_ENGINE_KERNELS", "")
+    if not wanted:
+        return "avx2" if _jit.has(*names["avx2"]) else "generic"
+    if wanted not in names:
+        raise UsageError(f"TOSA_ENGINE_KERNELS: unknown variant '{wanted}'; choose from: {', '.join(names)}")
+    if not _jit.has(*names[wanted]):
+        raise Unsupported(f"TOSA_ENGINE_KERNELS: this processor (or TOSA_ENGINE_JIT=0) has no {wanted}")
+    return wanted
+
+
+def native() -> bool:
+    return variant() != "generic"
+
+
+def aligned(count: int, dtype: np.dtype[Any] | type) -> Array:
+    """A new one-dimensional array of zeros whose data is aligned for vector loads."""
+    kind = np.dtype(dtype)
+    raw = np.zeros(count * kind.itemsize + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + count * kind.itemsize].view(kind)
+
+
+def flat(array: Array) -> Array:
+    """A contiguous, writable array in one dimension: one compiled signature per dtype."""
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        array = array.copy()
+    return array.reshape(-1)
+
+
+def geometry(values: Mapping[int, int]) -> Array:
+    found = np.zeros(SIZE, np.int64)
+    for place, value in values.items():
+        found[place] = value
+    return found
+
+
+def dims(shape: Shape) -> Array:
+    return np.array(shape, np.int64)
+
+
+def constant(call: Call, argument: str) -> Array:
+    found = call.constant(argument)
+    assert found is not None, f"{call.spec.name}.{argument} is prepared before it is known"
+    return found
+
+
+def violating(index: int) -> Work:
+    """Work of an operator whose constants violate a REQUIRE by themselves."""
+    return Work(1, 1.0, lambda inputs, outputs: lambda low, high, scratch: index)

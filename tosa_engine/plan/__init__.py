@@ -1,0 +1,133 @@
+"""From a graph to steps: what is computed, by which kernel, into which buffer.
+
+A plan expands composites, drops what nobody reads, computes what depends on constants only, fuses (`fuse`), lets
+IDENTITY and RESHAPE share their input's bytes, and places the buffers (`arena`). Tensors in `keep` are stored under
+their own name: never fused away, and readable until the step after the one that wrote them has begun.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..infer import infer
+from ..kernels import KERNELS
+from .late import late_work, unknown
+from ..kernels.work import DONE, aligned
+from ..passes import composites
+from ..spec import bind_operator
+from .arena import Life, place
+from .fuse import fuse
+from .steps import Plan, Step
+
+if TYPE_CHECKING:
+    from ..graph import Block, Graph
+    from ..kernels import Work
+    from ..spec.table import Call
+    from ..types import Array
+
+__all__ = ["Plan", "Step", "expand", "make_plan"]
+
+
+def expand(graph: Graph) -> Graph:
+    """A copy of the graph without composites, in order, with all shapes."""
+    graph = composites.expand(graph)
+    infer(graph)
+    return graph
+
+
+def make_plan(graph: Graph, keep: frozenset[str] = frozenset(), *, optimise: bool = True) -> Plan:
+    """The plan of a legal graph that `expand` returned. Without `optimise` every operator is a step of its own."""
+    block = graph.main
+    calls = [bind_operator(op, block) for op in block.operators]
+    constants: dict[str, Array] = {}
+    for call in calls:
+        if not call.spec.inputs:
+            values = call.constant("output")
+            assert values is not None
+            constants[call.operator.outputs[0]] = values
+    calls = [call for call in calls if call.spec.inputs]
+    if optimise:
+        calls = _live(calls, block, keep)
+        calls = _fold(calls, block, constants)
+    fused = fuse(calls, block.outputs, keep) if optimise else {}
+    taken = {id(c) for step in fused.values() for c in step.calls}
+    steps: list[Step] = []
+    for i, call in enumerate(calls):
+        if i in fused:
+            steps.append(fused[i])
+        elif id(call) not in taken:
+            steps.append(_single(call))
+    roots = _roots(block, steps)
+    lives = _lives(block, steps, roots, constants, keep)
+    return Plan(block, tuple(steps), roots, constants, place(lives), keep)
+
+
+def prepare(call: Call) -> Work:
+    """The work of one operator by its kernel, now or when its constants are known."""
+    assert call.row is not None
+    kernel = KERNELS[call.spec.name, call.row.key]
+    return late_work(kernel, call) if unknown(kernel, call) else kernel.prepare(call)
+
+
+def _single(call: Call) -> Step:
+    assert call.row is not None
+    alias = KERNELS[call.spec.name, call.row.key].alias
+    operator = call.operator
+    return Step((call,), tuple(operator.inputs), operator.outputs[0], None if alias else prepare(call))
+
+
+def _live(calls: list[Call], block: Block, keep: frozenset[str]) -> list[Call]:
+    """Without the operators whose results nobody needs, unless they have a REQUIRE: it counts for the verdict."""
+    needed = set(block.outputs) | keep
+    found: list[Call] = []
+    for call in reversed(calls):
+        if call.spec.requires or needed.intersection(call.operator.outputs):
+            needed.update(call.operator.inputs)
+            found.append(call)
+    return found[::-1]
+
+
+def _fold(calls: list[Call], block: Block, constants: dict[str, Array]) -> list[Call]:
+    """Compute what depends on constants only. What violates a REQUIRE stays, to be told when it runs."""
+    found: list[Call] = []
+    for call in calls:
+        operator = call.operator
+        if not all(name in constants for name in operator.inputs):
+            found.append(bind_operator(operator, block))  # sees constants computed before
+            continue
+        work = prepare(call)
+        out = np.zeros(call.shape_of("output"), call.tensor("output").dtype.storage)
+        scratch = [aligned(count, dtype) for dtype, count in work.scratch]
+        if work.bind([constants[n] for n in operator.inputs], [out])(0, work.units, scratch) != DONE:
+            found.append(call)
+            continue
+        constants[operator.outputs[0]] = out
+        block.tensors[operator.outputs[0]].data = out
+    return found
+
+
+def _roots(block: Block, steps: list[Step]) -> dict[str, str]:
+    roots = {name: name for name in block.tensors}
+    for step in steps:
+        if step.work is None:
+            roots[step.output] = roots[step.inputs[0]]
+    return roots
+
+
+def _lives(
+    block: Block, steps: list[Step], roots: dict[str, str], constants: dict[str, Array], keep: frozenset[str]
+) -> dict[str, Life]:
+    """From the step that writes a buffer to the last one that reads it; graph inputs live from before the first."""
+    first = dict.fromkeys((roots[n] for n in block.inputs), -1)
+    last = dict(first)
+    for i, step in enumerate(steps):
+        for name in step.inputs:
+            last[roots[name]] = i
+        first.setdefault(roots[step.output], i)
+        last[roots[step.output]] = i + (step.output in keep)
+    for name in block.outputs:
+        last[roots[name]] = len(steps)
+    used = {n: f for n, f in first.items() if n not in constants}
+    return {n: Life(block.tensors[n].size * block.tensors[n].dtype.storage.itemsize, f, last[n]) for n, f in used.items()}

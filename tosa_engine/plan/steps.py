@@ -1,0 +1,55 @@
+"""The vocabulary of plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..graph import Block
+    from ..kernels import Work
+    from ..spec.table import Call
+    from ..types import Array
+    from .arena import Arena
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel on some tensors: `calls` are the operators it computes, in order. `work` is None where there is
+    nothing to do, because the output shares the input's bytes or is a constant.
+    """
+
+    calls: tuple[Call, ...]
+    inputs: tuple[str, ...]
+    output: str
+    work: Work | None
+
+    @property
+    def name(self) -> str:
+        return self.calls[-1].operator.name
+
+    @property
+    def operators(self) -> str:
+        """The operators' names, like CONV2D+RESCALE+CLAMP."""
+        return "+".join(call.spec.name for call in self.calls)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in order. `roots` maps each tensor to the one whose buffer it uses; `constants` hold values of roots."""
+
+    block: Block
+    steps: tuple[Step, ...]
+    roots: Mapping[str, str]
+    constants: Mapping[str, Array]
+    arena: Arena
+    keep: frozenset[str] = field(default_factory=frozenset)
+
+    def describe(self) -> str:
+        """One line per step, and the memory it takes."""
+        lines = [f"{i:4} {s.operators} -> {s.output}" for i, s in enumerate(self.steps) if s.work is not None]
+        a = self.arena
+        lines.append(f"arena: {a.size} bytes; all buffers: {a.total}; live at one step: {a.lower_bound}")
+        return "\n".join(lines)
