@@ -43,7 +43,7 @@ def test_integers_are_as_accurate_as_floats(outcome, report: Callable[[str], Non
     result, _ = outcome
     report(
         f"digits: {result.float_accuracy:.2f} % in float, {result.integer_accuracy:.2f} % in integers, "
-        f"largest layer error {result.largest_layer_error:g} LSB"
+        f"largest layer error {result.largest_layer_error:.2f} LSB"
     )
     assert result.images == 597
     assert result.float_accuracy == pytest.approx(100 * 592 / 597)

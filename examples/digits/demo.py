@@ -17,9 +17,12 @@ from quant import graph_quant
 from quant.ranges import quantize_array
 from quant.report import layer_errors
 from tosa_engine import Session, cli
+from tosa_engine.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tosa_engine.graph import QParams
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).parent
@@ -81,6 +84,15 @@ def classify(name: str, model: Path, images: Array, labels: Array) -> Array:
     return scores
 
 
+def report_layers(model: Path, qparams: Mapping[str, QParams], images: Array) -> float:
+    """The largest difference of any layer from the float network, in steps (LSB) of its integers; prints the layers."""
+    heading("Error of each layer over", len(images), "images, in LSB, with those of the layers before it")
+    errors = layer_errors(load(MODEL), load(model), [{"input": image} for image in images], qparams)
+    for error in errors:
+        print(f"  {error.tensor:12} largest {error.largest:6.2f}   mean {error.mean:6.3f}")
+    return max(error.largest for error in errors)
+
+
 def accuracy(scores: Array, labels: Array) -> float:
     """The share of images whose highest score is the label's, in per cent."""
     return 100 * float(np.mean(scores.reshape(len(labels), -1).argmax(axis=1) == labels))
@@ -90,25 +102,34 @@ def ask_reference(out: Path, images: Array, scores: Array) -> bool | None:
     """Whether Arm's reference model computes the same bytes from digits.tosa; None where it isn't installed."""
     heading("Compare with tosa_reference_model")
     if importlib.util.find_spec("tosa_reference_model") is None:
-        print(f"  not installed; {sys.executable} -m pip install tosa-tools, then run this again")
+        print(f"  not installed; {short(Path(sys.executable))} -m pip install tosa-tools, then run this again")
         return None
     np.save(out / "samples.npy", images)
-    command = [sys.executable, HERE / "reference.py", out / "digits.tosa", out / "samples.npy", out / "reference.npy"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    files: list[str | Path] = [out / name for name in ("digits.tosa", "samples.npy", "reference.npy")]
+    done = subprocess.run([sys.executable, HERE / "reference.py", *files], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"the reference model failed:\n{done.stderr}")
-    agrees = np.load(out / "reference.npy", allow_pickle=False).tobytes() == scores.tobytes()
+    reference: Array = np.load(files[-1], allow_pickle=False)
+    agrees = reference.tobytes() == scores.tobytes()
     print(f"  {len(images)} images: {'the same bytes' if agrees else 'DIFFERENT BYTES'}")
     return agrees
 
 
 def verb(*arguments: object) -> None:
     """Run a command line of tosa-engine, shown before; end the demo with its exit code when it fails."""
-    words = [str(a) for a in arguments]
+    words = [short(a) for a in arguments]
     print("  $ tosa-engine", " ".join(words), flush=True)
     code = cli.main(words)
     if code:
         sys.exit(code)
+
+
+def short(argument: object) -> str:
+    """A path below the current folder as seen from there."""
+    here = Path.cwd()
+    if isinstance(argument, Path) and argument.is_relative_to(here):
+        return str(argument.relative_to(here))
+    return str(argument)
 
 
 def heading(*words: object) -> None:
@@ -123,7 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = run_demo(args.out, args.images)
     heading("Files:", ", ".join(str(args.out / name) for name in ("graph.quant", "digits.tosa")))
     lost = result.float_accuracy - result.integer_accuracy
-    print(f"Integers lose {lost:.2f} points of accuracy. Largest error of a layer: {result.largest_layer_error:g} LSB.")
+    print(
+        f"Integers lose {lost:.2f} points of accuracy. Largest error of a layer: {result.largest_layer_error:.2f} LSB."
+    )
     return 1 if lost > 0.5 or result.agrees is False else 0
 
 
