@@ -15,8 +15,11 @@ __all__ = ["Session", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
+    found: Any
     if name == "Session":
-        from .run import Session as found
+        from .run import Session
+
+        found = Session
     elif name == "__version__":
         from importlib.metadata import version
 

@@ -70,7 +70,8 @@ class _Run:
 def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array]:
     """The arrays that the `-i` arguments name, by input name.
 
-    A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input given twice.
+    A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input that is given
+    twice or not at all.
     """
     from .. import arrays
 
@@ -101,6 +102,9 @@ def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
         raise UsageError(f"-i {unnamed[len(free)]}: the model has no further input; its inputs are {_listed(inputs)}")
     for name, text in zip(free, unnamed, strict=False):
         feed(name, arrays.read(text), text)
+    missing = [name for name in inputs if name not in feeds]
+    if missing:
+        raise UsageError(f"no array for input {_listed(missing)}; give one as -i NAME=@FILE.npy or in a bundle")
     return feeds
 
 
