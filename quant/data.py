@@ -12,7 +12,7 @@ import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -103,9 +103,10 @@ def _entries(file: Path) -> list[Entry]:
 
 
 def _header(file: Path, key: str, stream: IO[bytes]) -> Entry:
+    npy: Any = np.lib.format  # its functions have no types in some versions of numpy
     try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except ValueError as error:
         where = f"{file}, array '{key}'" if key else str(file)

@@ -94,7 +94,7 @@ class _Keep:
 
     def __call__(self, node: str, tensor: str, array: Array) -> None:
         del node
-        self.arrays[tensor] = array.copy()
+        self.arrays[tensor] = array
 
 
 def _pairs(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QParams]) -> list[_Pair]:

@@ -155,7 +155,7 @@ class Context:
         return not self.is_output(name) and all(r.op in TAKES_WIDE for r in self.consumers.get(name, []))
 
 
-TAKES_WIDE = frozenset({"REDUCE_SUM", "RESHAPE", "ADD", "SUB", "mean"})
+TAKES_WIDE = frozenset({"REDUCE_SUM", "RESHAPE", "ADD", "SUB", "MUL", "mean"})
 Rule = Callable[[Context, Operator], None]
 RULES: dict[str, Rule] = {}
 

@@ -34,8 +34,8 @@ def convolution(ctx: Context, op: Operator) -> None:
     x, out = ctx.quantized(op.inputs[0]), op.outputs[0]
     weight, bias = ctx.constant(op.inputs[1]), ctx.constant(op.inputs[2])
     if weight is None or bias is None:
-        what = "weights" if weight is None else "a bias"
-        raise Unsupported(f"{op.op} with {what} that isn't constant{ctx.place(out, op)}", tensor=ctx.source_name(out))
+        what = "weights that aren't" if weight is None else "a bias that isn't"
+        raise Unsupported(f"{op.op} with {what} constant{ctx.place(out, op)}", tensor=ctx.source_name(out))
     depthwise = op.op == "DEPTHWISE_CONV2D"
     rows = _rows(weight, depthwise)
     scales = _weight_scales(ctx, op.inputs[1], rows)

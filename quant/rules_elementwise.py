@@ -1,8 +1,8 @@
 """ADD, SUB, MUL, MAXIMUM, MINIMUM of two tensors, and CLAMP.
 
 ADD, SUB, MAXIMUM, MINIMUM: both operands become int32 at a common scale 2^20 times finer than the coarser operand's,
-so that nothing is lost before the one rounding to int8: |operand| <= 255 * 2^20 < 2^28. An operator on an int32
-accumulator and a constant (a bias) works at the accumulator's scale instead. MUL: the product of the operands without
+so that nothing is lost before the one rounding to int8: |operand| <= 255 * 2^20 < 2^28. A constant added to an int32
+accumulator (a bias) takes the accumulator's scale instead. MUL: the product of the operands without
 their zero points is exact in int32.
 """
 
@@ -65,6 +65,8 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
 @rule("MUL")
 def product(ctx: Context, op: Operator) -> None:
     """Scale a * b; a constant operand that isn't one number keeps 15 bits instead of 8."""
+    if _scaled(ctx, op):
+        return
     out, e = op.outputs[0], ctx.emitter
     shift = ctx.constant(op.inputs[2])
     if shift is not None and shift.any():
@@ -83,6 +85,17 @@ def product(ctx: Context, op: Operator) -> None:
             scale, bound = scale * step, bound * 32767
     name = e.binary("MUL", names, f"{out}_acc")
     ctx.finish(out, Wide(name, (scale,), e.bounded(bound, "the product", ctx.source_name(out))))
+
+
+def _scaled(ctx: Context, op: Operator) -> bool:
+    """An int32 form times a positive number: nothing is computed, the scale changes."""
+    for x, other in (op.inputs[:2], op.inputs[1::-1]):
+        wide, constant = ctx.values.get(x), ctx.constant(other)
+        if isinstance(wide, Wide) and constant is not None and constant.size == 1 and constant.item() > 0:
+            scale = tuple(s * float(constant.item()) for s in wide.scale)
+            ctx.finish(op.outputs[0], Wide(wide.name, scale, wide.bound))
+            return True
+    return False
 
 
 def _fifteen_bits(ctx: Context, name: str, constant: Array) -> tuple[str, float]:

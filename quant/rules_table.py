@@ -66,8 +66,8 @@ def find(ctx: Context) -> Chains:
 
 
 def _left_to_rules(ctx: Context, op: Operator, base: str) -> bool:
-    """A first CLAMP is saturation; ADD and SUB on a tensor without QParams add a bias to an accumulator."""
-    return op.op == "CLAMP" or (op.op in ("ADD", "SUB") and base not in ctx.quant)
+    """A first CLAMP is saturation; arithmetic on a tensor without QParams works on its accumulator."""
+    return op.op == "CLAMP" or (op.op in ("ADD", "SUB", "MUL") and base not in ctx.quant)
 
 
 def _same_shape(ctx: Context, out: str, at: set[str]) -> bool:

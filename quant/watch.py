@@ -19,21 +19,13 @@ if TYPE_CHECKING:
 class Watched:
     """A graph of which `see(node name, tensor name, array)` gets to see the named tensors of every run.
 
-    Graph inputs are among them if they are named; the node's name is then empty.
+    Arrays are read-only copies; the node name of graph inputs is empty.
     """
 
     def __init__(self, graph: Graph, tensors: Iterable[str], see: See) -> None:
-        self.tensors, self.see = frozenset(tensors), see
-        self._inputs = [name for name in graph.main.inputs if name in self.tensors]
         self._session = Session(graph)
-        self._probe = Probe(self._seen, self.tensors - set(self._inputs))
-
-    def _seen(self, node: str, tensor: str, array: Array) -> None:
-        if tensor not in self._inputs:
-            self.see(node, tensor, array)
+        self._probe = Probe(see, frozenset(tensors))
 
     def run(self, feeds: Mapping[str, Array]) -> None:
-        """One run; `feeds` by input name."""
-        for name in self._inputs:
-            self.see("", name, feeds[name])
-        self._session.run(None, dict(feeds), probes=[self._probe])
+        """One run; `feeds` by input name. Raises what `Session.run` raises."""
+        self._session.run(None, feeds, probes=[self._probe])

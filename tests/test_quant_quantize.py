@@ -1,0 +1,211 @@
+"""The pass as a whole: what it refuses, all at once; what its result carries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from quant_tools import Floats, calibrated, errors, operators
+
+from quant import sidecar
+from quant.emit import BoundError
+from quant.multiplier import ScaleError
+from quant.quantize import Report, quantize
+from quant.report import layer_errors
+from tosa_engine import types
+from tosa_engine.check import check
+from tosa_engine.errors import DataError, Problems, Unsupported
+from tosa_engine.graph import Graph, Location, QParams
+from tosa_engine.target import Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUANT = QParams((0.03,), (-5,))
+
+
+def small_network(seed: int = 0) -> Graph:
+    """Two convolutions with relu, a residual, pooling, a fully connected layer and softmax, calibrated."""
+    rng = np.random.default_rng(seed)
+
+    def w(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float32) / np.float32(np.sqrt(np.prod(shape[1:])))
+
+    f = Floats()
+    x = f.input((1, 6, 6, 3), QUANT)
+    a = f.relu(f.conv(x, w(8, 3, 3, 3), w(8), pad=(1, 1, 1, 1)))
+    b = f.conv(a, w(8, 1, 1, 8), w(8))
+    c = f.relu(f.op("ADD", [a, b]))
+    d = f.op("MAX_POOL2D", [c], kernel=(2, 2), stride=(2, 2), pad=(0, 0, 0, 0))
+    e = f.composite("mean", d, axes=(1, 2))
+    g = f.conv(e, w(10, 1, 1, 8) * 4, w(10))
+    h = f.op("RESHAPE", [g, f.const((1, 10), dtype=types.shape)])
+    y = f.composite("softmax", h, QParams((1 / 256,), (-128,)), axis=1)
+    graph = f.outputs(y)
+    for line, tensor in enumerate(graph.main.tensors.values(), 1):
+        tensor.source = Location("net.nnef", line, f"nnef_{tensor.name}")
+    for op in graph.main.operators:
+        op.location = Location("net.nnef", 1, op.outputs[0])
+    feeds = [{"x": rng.normal(size=(1, 6, 6, 3)).astype(np.float32)} for _ in range(8)]
+    calibrated(graph, feeds)
+    for op in graph.main.operators:  # as calibration shares them
+        if op.op in ("CLAMP", "MAX_POOL2D", "RESHAPE"):
+            before, after = graph.main.tensors[op.inputs[0]], graph.main.tensors[op.outputs[0]]
+            if op.op == "CLAMP":
+                before.quant = after.quant
+            else:
+                after.quant = before.quant
+    return graph
+
+
+def test_a_network_end_to_end() -> None:
+    graph = small_network()
+    before = [(t.name, t.dtype) for t in graph.main.tensors.values()]
+    report = Report()
+    integer = quantize(graph, report)
+    assert [(t.name, t.dtype) for t in graph.main.tensors.values()] == before  # the float graph isn't changed
+    assert check(integer, Target.parse(["PRO-INT"])) == []
+    assert not [t.name for t in integer.main.tensors.values() if t.dtype.is_float]
+    assert [(t.name, t.dtype, t.shape, t.quant) for t in integer.inputs] == [("x", types.i8, (1, 6, 6, 3), QUANT)]
+    assert [(t.name, t.dtype, t.shape) for t in integer.outputs] == [("softmax", types.i8, (1, 10))]
+    assert set(report.margins) == {"nnef_conv2d", "nnef_conv2d_1", "nnef_conv2d_2"}
+    assert all(0 < bits < 31 for bits in report.margins.values())
+    rng = np.random.default_rng(1)
+    samples = [{"x": rng.normal(size=(1, 6, 6, 3)).astype(np.float32)} for _ in range(4)]
+    layers = {e.tensor: e for e in layer_errors(graph, integer, samples)}
+    assert layers["softmax"].mean < 3
+    assert layers["clamp"].elements == 4 * 6 * 6 * 8
+    assert (next(iter(layers)), list(layers)[-1]) == ("x", "softmax")
+
+
+def test_every_int8_tensor_that_stands_for_a_float_one_says_so() -> None:
+    integer = quantize(small_network())
+    named = {t.source.name: t for t in integer.main.tensors.values() if t.source is not None and t.source.name}
+    assert {"nnef_x", "nnef_clamp", "nnef_conv2d_1", "nnef_max_pool2d", "nnef_mean", "nnef_softmax"} <= set(named)
+    assert "nnef_conv2d" not in named  # its int8 tensor is the relu's
+    assert all(t.quant is not None for t in named.values() if t.dtype is types.i8)
+    assert all(op.location is not None and op.location.line == 1 for op in integer.main.operators)
+
+
+def test_layers_without_qparams_in_the_graph_take_them_by_name() -> None:
+    """As after reading a .tosa file, which has no place for scales."""
+    graph = small_network()
+    integer = quantize(graph)
+    by_name = {t.name: t.quant for t in integer.main.tensors.values() if t.quant is not None}
+    samples = [{"x": np.zeros((1, 6, 6, 3), np.float32)}]
+    expected = layer_errors(graph, integer, samples)
+    for tensor in integer.main.tensors.values():
+        tensor.quant = tensor.source = None
+    assert layer_errors(graph, integer, samples, by_name) == expected
+    with pytest.raises(DataError, match="no tensor of the float graph"):
+        layer_errors(graph, integer, samples)
+
+
+def test_every_tensor_without_parameters_is_listed() -> None:
+    f = Floats()
+    x = f.input((1, 3), QUANT)
+    a = f.op("ADD", [x, x])
+    other = f.input((1, 3), name="other")
+    y = f.op("MUL", [a, other], name="y")
+    f.block.tensors["other"].source = Location("net.nnef", 7, "other")
+    with pytest.raises(Problems) as raised:
+        quantize(f.outputs(y))
+    assert str(raised.value).splitlines() == [
+        "the graph can't be computed in integers:",
+        "the tensor has no quantization parameters (net.nnef:7) (tensor 'other')",
+        "the tensor has no quantization parameters (tensor 'add')",
+        "the tensor has no quantization parameters (tensor 'y')",
+    ]
+
+
+def test_every_operator_that_would_remain_is_listed_with_its_line() -> None:
+    f = Floats()
+    x = f.input((1, 3), QUANT)
+    f.op("CAST", [x], name="first", dtype=types.i32)
+    f.block.operators[-1].location = Location("net.nnef", 4, "cast_node")
+    f.op("CAST", ["first"], QUANT, name="second")
+    f.block.operators[-1].location = Location("net.nnef", 9, "back")
+    with pytest.raises(Problems) as raised:
+        quantize(f.outputs("second"))
+    assert raised.value.exit_code == 5
+    assert str(raised.value).splitlines()[1:] == [
+        "operator CAST has no integer form and would remain (net.nnef:4) (node 'cast_node', tensor 'first')",
+        "operator CAST has no integer form and would remain (net.nnef:9) (node 'back', tensor 'second')",
+    ]
+
+
+def test_weights_that_are_computed_are_refused() -> None:
+    f = Floats()
+    x, w = f.input((1, 4, 4, 2), QUANT), f.input((3, 1, 1, 2), QUANT, "w")
+    zero = f.const([0.0])
+    y = f.op("CONV2D", [x, w, f.const(np.zeros(3)), zero, zero], QUANT, pad=(0, 0, 0, 0), stride=(1, 1),
+             dilation=(1, 1), acc_type=types.fp32, local_bound=False)  # fmt: skip
+    with pytest.raises(Unsupported, match="CONV2D with weights that aren't constant"):
+        quantize(f.outputs(y))
+
+
+def test_an_accumulator_that_could_overflow() -> None:
+    f = Floats()
+    x = f.input((1, 1, 1, 70000), QParams((0.1,), (-128,)))
+    y = f.conv(x, np.ones((1, 1, 1, 70000), np.float32), np.zeros(1, np.float32), QUANT)
+    with pytest.raises(BoundError) as raised:
+        quantize(f.outputs(y))
+    assert str(raised.value) == (
+        f"the accumulator may reach {70000 * 127 * 255}, 0.1 bits too many for int32 (tensor 'conv2d')"
+    )
+
+
+def test_a_scale_that_no_rescale_applies_names_its_parts() -> None:
+    f = Floats()
+    y = f.op("MUL", [f.input((1, 2), QParams((1e-9,), (0,)), "a"), f.input((1, 2), QParams((1e-9,), (0,)), "b")],
+             QParams((1.0,), (0,)), name="y")  # fmt: skip
+    with pytest.raises(ScaleError) as raised:
+        quantize(f.outputs(y))
+    assert "1e-18 (accumulator) / 1.0 (output)" in str(raised.value).replace("1.0000000000000002e-18", "1e-18")
+    assert "(tensor 'y')" in str(raised.value)
+
+
+def test_integer_inputs_are_refused() -> None:
+    f = Floats()
+    x = f.input((1, 3), QUANT)
+    f.block.tensors[x].dtype = types.i32
+    with pytest.raises(Problems, match="a graph input of type i32: only fp32 graphs"):
+        quantize(f.outputs(f.op("CAST", [x], QUANT)))
+
+
+def test_an_output_that_is_an_input_keeps_both_names() -> None:
+    f = Floats()
+    quant = QParams((3 / 255,), (-128,))
+    y = f.relu(f.input((1, 3), quant), quant)
+    worst, integer = errors(f.outputs(y))
+    assert operators(integer) == ["CLAMP"]
+    assert (integer.main.inputs, integer.main.outputs) == (["x"], ["clamp"])
+    assert worst <= 0.51
+
+
+def test_composites_without_a_rule_use_their_body() -> None:
+    """A composite whose name nobody knows, with an elementwise body, is one TABLE; another is expanded."""
+    f = Floats()
+    y = f.composite("sigmoid", f.input((1, 300), QParams((0.05,), (0,))), QParams((1 / 256,), (-128,)))
+    f.block.operators[-1].op = "unheard_of"
+    worst, integer = errors(f.outputs(y))
+    assert operators(integer) == ["TABLE"]
+    assert worst <= 0.501
+    f = Floats()
+    y = f.composite("mean", f.input((2, 5, 6)), axes=(1,))
+    f.block.operators[-1].op = "average"
+    worst, integer = errors(f.outputs(y))
+    assert operators(integer) == ["RESCALE", "REDUCE_SUM", "RESCALE"]
+    assert worst <= 0.501
+
+
+def test_the_sidecar(tmp_path: Path) -> None:
+    integer = quantize(small_network())
+    path = sidecar.write(integer, tmp_path / "net.tosa")
+    assert path == tmp_path / "net.qparams.json"
+    assert json.loads(path.read_text()) == {
+        "inputs": [{"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5}],
+        "outputs": [{"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}],
+    }
