@@ -30,8 +30,9 @@ def rescale(call: Call, input: Array, multiplier: Array, shift: Array, input_zp:
 
     Tensors are signless: `input_unsigned` and `output_unsigned` say how their bits and those of the zero points are
     read. Multiplier and shift are those of the last axis' index (per_channel) or the first. Rounding mode
-    INEXACT_ROUND may differ from SINGLE_ROUND and is computed like it. The signed branch of the specification's
-    pseudo-code extends a variable that isn't set yet; it means the input element.
+    INEXACT_ROUND may differ from SINGLE_ROUND and is computed like it. Two errata of the specification's pseudo-code:
+    its signed branch extends a variable that isn't set yet, and means the input element; and its `apply_clip_u` reads
+    a negative result as a large unsigned one, where the nearer end of the unsigned range, 0, is meant.
     """
     read = wide_unsigned if call.input_unsigned else wide
     value = read(input) - read(input_zp)[0]
