@@ -1,0 +1,179 @@
+"""Whole networks: the digits example and documents written by another project's exporter, against recorded outputs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tosa_engine import check, oracle
+from tosa_engine.errors import DataError, TosaEngineError, Unsupported
+from tosa_engine.frontends import nnef
+
+DATA = Path(__file__).parent / "data" / "nnef"
+SHARED = Path(__file__).parents[2] / "shared" / "models"
+
+
+def test_digits(digits: Path) -> None:
+    data = np.load(digits / "digits_data.npz")
+    graph = nnef.load(digits / "digits.nnef")
+    check.validate(graph)
+    for i in (0, 1, 300, 596):
+        output = oracle.run(graph, {"input": data["test_images"][i : i + 1]})["output"]
+        np.testing.assert_allclose(output, data["test_float_output"][i : i + 1], atol=1e-5)
+
+
+def test_what_digits_becomes(digits: Path) -> None:
+    graph = nnef.load(digits / "digits.nnef")
+    counts = Counter(op.op for op in graph.main.operators if not op.op.startswith("CONST"))
+    assert counts == {
+        "CONV2D": 5, "DEPTHWISE_CONV2D": 1, "CLAMP": 5, "MAX_POOL2D": 1, "ADD": 1, "mean": 1, "softmax": 1, "RESHAPE": 2,
+    }  # fmt: skip
+    assert [(t.name, t.shape) for t in (*graph.inputs, *graph.outputs)] == [("input", (1, 1, 8, 8)), ("output", (1, 10))]
+    for name in ("n1", "r1", "r2", "n3", "pool", "r4", "n5", "sum", "mean", "logits", "output", "c1_filter", "fc_bias"):
+        source = graph.main.tensors[name].source
+        assert source is not None
+        assert source.name == name
+    assert graph.main.tensors["sum"].shape == (1, 4, 4, 48)
+    assert str(graph.main.tensors["sum"].source).endswith("graph.nnef:46 sum")
+    for tensor in graph.main.tensors.values():
+        assert tensor.dtype.name in ("fp32", "shape", "i8")
+        assert tensor.source is not None
+        assert tensor.source.line > 0
+
+
+@pytest.mark.parametrize("name", ["ds_cnn_kws", "small_cnn"])
+def test_exported_documents(name: str) -> None:
+    runs(DATA / f"{name}.nnef", DATA / f"{name}.io.npz")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the folder ../shared/models")
+@pytest.mark.parametrize("name", ["autoencoder_640", "mobilenet_v2_w035_96"])
+def test_larger_exported_documents(name: str) -> None:
+    runs(SHARED / "nnef" / "from_onnx" / name, SHARED / "nnef" / "from_onnx" / f"{name}.io.npz")
+
+
+def runs(path: Path, bundle: Path) -> None:
+    graph = nnef.load(path)
+    check.validate(graph)
+    arrays = np.load(bundle)
+    output = oracle.run(graph, {graph.inputs[0].name: arrays["in0"]})[graph.outputs[0].name]
+    np.testing.assert_allclose(output, arrays["out0"], atol=1e-4)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the folder ../shared/models")
+def test_every_shared_document_is_read_or_refused_with_the_full_list() -> None:
+    loaded, refused = set(), {}
+    for file in sorted(SHARED.rglob("graph.nnef")):
+        name = str(file.parent.relative_to(SHARED))
+        try:
+            nnef.load(file.parent)
+            loaded.add(name)
+        except TosaEngineError as problem:
+            refused[name] = problem
+    assert loaded == {
+        "digits/digits.nnef", "nnef/from_onnx/autoencoder_640", "nnef/from_onnx/ds_cnn_kws",
+        "nnef/from_onnx/mobilenet_v2_w035_96", "nnef/from_onnx/small_cnn", "perf/mobilenet_v2_w100_224/float.nnef",
+    }  # fmt: skip
+    stored_codes = refused.pop("nnef/quantized/ds_cnn_kws.int8")
+    assert stored_codes.exit_code == DataError.exit_code
+    assert "quantized items need an entry of the tensor in the quantization file" in str(stored_codes)
+    assert {p.exit_code for p in refused.values()} == {Unsupported.exit_code}
+    assert [line.rsplit(": ", 1)[1] for line in str(refused["perf/unet_64/float.nnef"]).split("\n")[1:]] == [
+        "operation 'deconv' isn't supported",
+        "operation 'multilinear_upsample' isn't supported",
+        "operation 'nearest_upsample' isn't supported",
+    ]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the folder ../shared/models")
+def test_reading_is_fast() -> None:
+    for file in sorted((SHARED / "perf").rglob("graph.nnef")):
+        start = time.perf_counter()
+        try:
+            nnef.load_document(file.parent)
+        except TosaEngineError:
+            pass
+        assert time.perf_counter() - start < 1
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the folder ../shared/models")
+def test_a_document_with_stored_codes_computes_what_the_codes_mean() -> None:
+    from quant import graph_quant
+
+    folder = SHARED / "nnef" / "quantized" / "ds_cnn_kws.int8"
+    graph = nnef.load(folder, graph_quant.read(folder / "graph.quant"))
+    check.validate(graph)
+    bundle = np.load(folder.with_suffix(".int8.io.npz"))
+    (source,), (result,) = graph.inputs, graph.outputs
+    assert source.quant is not None
+    assert result.quant is not None
+    real = (bundle["in0"].astype(np.float64) - source.quant.zero_point[0]) * source.quant.scale[0]
+    output = oracle.run(graph, {source.name: real.astype(np.float32)})[result.name]
+    codes = np.round(output / result.quant.scale[0]) + result.quant.zero_point[0]
+    assert np.abs(codes - bundle["out0_reference_kernels"]).max() <= 3
+
+
+def test_missing_and_wrong_tensor_files_are_all_named(tmp_path: Path, digits: Path) -> None:
+    (tmp_path / "graph.nnef").write_text((digits / "digits.nnef" / "graph.nnef").read_text())
+    for file in (digits / "digits.nnef").rglob("*.dat"):
+        copy = tmp_path / file.relative_to(digits / "digits.nnef")
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    (tmp_path / "c3" / "mean.dat").unlink()
+    short = tmp_path / "c1" / "filter.dat"
+    short.write_bytes(short.read_bytes()[:-4])
+    (tmp_path / "fc" / "bias.dat").write_bytes(nnef.write_dat(np.zeros((10, 1), np.float32)))
+    (tmp_path / "fc" / "filter.dat").write_bytes(nnef.write_dat(np.zeros((10, 48), np.int32)))
+    with pytest.raises(TosaEngineError) as caught:
+        nnef.load(tmp_path)
+    assert caught.value.exit_code == 6
+    assert str(caught.value).split("\n") == [
+        f"{tmp_path}/graph.nnef: 4 problems",
+        f"{tmp_path}/c1/filter.dat: [16, 1, 3, 3] items of 32 bits need 128 + 576 bytes; "
+        "the header says 576, the file has 700",
+        f"{tmp_path}/c3/mean.dat: no such file",
+        f"{tmp_path}/fc/filter.dat: INT items can't hold a tensor of type scalar",
+        f"{tmp_path}/fc/bias.dat: shape [10, 1], but {tmp_path}/graph.nnef:51 says [1, 10]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("label = '../w'", "{folder}: '../w.dat' is a path with '..'"),
+        ("label = '/w'", "{folder}: '/w.dat' is an absolute path"),
+        ("label = ''", "label '' has characters that a label may not have"),
+        ("label = 'a b'", "label 'a b' has characters that a label may not have"),
+    ],
+)
+def test_labels_stay_in_the_document(tmp_path: Path, variable: str, message: str) -> None:
+    text = f"version 1.0; graph g(x) -> (y) {{ x = external(shape = [1]); y = variable(shape = [1], {variable}); }}"
+    (tmp_path / "graph.nnef").write_text(text)
+    with pytest.raises(DataError) as caught:
+        nnef.load(tmp_path)
+    assert caught.value.message == message.format(folder=tmp_path)
+
+
+def test_variables_that_share_a_label(tmp_path: Path) -> None:
+    (tmp_path / "w.dat").write_bytes(nnef.write_dat(np.ones((1, 2), np.float32)))
+    text = """version 1.0; graph g(x) -> (y) { x = external(shape = [1, 2]);
+    a = variable(shape = [1, 2], label = 'w'); b = variable(shape = SHAPE, label = 'w'); t = add(a, b); y = add(t, x); }"""
+    (tmp_path / "graph.nnef").write_text(text.replace("SHAPE", "[1, 2]"))
+    assert oracle.run(nnef.load(tmp_path), {"x": np.zeros((1, 2), np.float32)})["y"].tolist() == [[2, 2]]
+    (tmp_path / "graph.nnef").write_text(text.replace("SHAPE", "[2]"))
+    with pytest.raises(DataError) as caught:
+        nnef.load(tmp_path)
+    assert caught.value.message == "'variable': label 'w' is shared with 'a' of shape [1, 2], not [2]"
+
+
+def test_values_beyond_fp32_are_named(tmp_path: Path) -> None:
+    (tmp_path / "w.dat").write_bytes(nnef.write_dat(np.array([1.0, 1e39])))
+    text = "version 1.0; graph g(x) -> (y) { x = external(shape = [2]); w = variable(shape = [2], label = 'w'); y = add(x, w); }"
+    (tmp_path / "graph.nnef").write_text(text)
+    with pytest.raises(DataError) as caught:
+        nnef.load(tmp_path)
+    assert str(caught.value) == f"{tmp_path}/w.dat: the value 1e+39 is beyond fp32"
