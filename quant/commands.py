@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,10 +46,10 @@ class _Calibrate:
         total, samples = data.samples(args.data, graph.inputs)
         number = min(total, args.samples or total)
         if args.samples is not None and args.samples > total:
-            print(f"warning: {args.data} has {total} samples, fewer than --samples {args.samples}")
+            _warn(f"{args.data} has {total} samples, fewer than --samples {args.samples}")
         result = calibrate(graph, _with_progress(samples, number), weights=weights, limit=number)
         for warning in result.warnings:
-            print(f"warning: {warning}")
+            _warn(warning)
         graph_quant.write(result.qparams, args.output)
         print(f"{args.output}: {len(result.qparams)} tensors, ranges of {result.samples} samples")
         return 0
@@ -78,7 +79,7 @@ class _Quantize:
         report = Report()
         integer = quantize(load_with(args.model, quant), report)
         for note in report.notes:
-            print(f"note: {note}")
+            _warn(note)
         serialize.write(integer, args.output)
         beside = sidecar.write(integer, args.output)
         print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
@@ -86,6 +87,10 @@ class _Quantize:
             layer = min(report.margins, key=lambda name: report.margins[name])
             print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of int32 to spare")
         return 0
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def load_with(model: str, quant: Mapping[str, QParams]) -> Graph:

@@ -64,7 +64,7 @@ class Context:
             return self.quant[name]
         if name not in self.missing:
             self.missing.add(name)
-            message = f"the tensor has no quantization parameters{self.place(name)}"
+            message = f"the tensor has no quantization parameters; calibrate the model{self.place(name)}"
             self.problems.append(DataError(message, tensor=self.source_name(name)))
         return UNKNOWN
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
 
 
+UNBALANCED = 16
+
+
 @rule("IDENTITY", "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX")
 def moved(ctx: Context, op: Operator) -> None:
     """Same attributes, same constant shapes; monotonic functions of stored integers (max) count as moves."""
@@ -105,5 +108,17 @@ def concat(ctx: Context, op: Operator) -> None:
                 input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
             )  # fmt: skip
         names.append(name)
+    _unbalanced(ctx, op)
     stored = e.emit("CONCAT", names, ctx.final_name(out), types.i8, ctx.shape(out), axis=op.attributes["axis"])
     ctx.define(out, Quantized(stored, quant))
+
+
+def _unbalanced(ctx: Context, op: Operator) -> None:
+    """A note when an input uses so little of the output's range that most of its resolution is lost."""
+    scale = ctx.qparams(op.outputs[0]).scale[0]
+    found = {name: ctx.values.get(name) for name in op.inputs}
+    scales = {name: x.scale for name, x in found.items() if isinstance(x, Quantized)}
+    coarse = [ctx.source_name(name) for name, own in scales.items() if scale > UNBALANCED * own]
+    if coarse:
+        what = f"CONCAT gives {', '.join(coarse)} a step more than {UNBALANCED} times its own"
+        ctx.notes.append(f"{ctx.source_name(op.outputs[0])}: {what}")

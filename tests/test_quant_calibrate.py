@@ -162,6 +162,23 @@ def test_weights_keep_all_codes_through_batch_normalisation(model: Path, command
         assert np.abs(stored).max() == 127
 
 
+def test_a_float_tosa_file_is_calibrated_by_its_own_names(command: Callable, model: Path, tmp_path: Path) -> None:
+    """Composites are gone from it; softmax is a TABLE, a sum, a TABLE and a product there."""
+    from tosa_engine import Session, load, serialize
+
+    floats, quant, tosa = tmp_path / "float.tosa", tmp_path / "graph.quant", tmp_path / "int.tosa"
+    serialize.write(load.load(model), floats)
+    assert command("calibrate", floats, "--data", DIGITS / "digits_data.npz", "-o", quant, "--samples", 50).code == 0
+    assert command("quantize", floats, "--quant", quant, "-o", tosa).code == 0
+    with np.load(DIGITS / "digits_data.npz") as data:
+        images, labels = data["test_images"][:40], data["test_labels"][:40]
+    found = graph_quant.read(quant)["input"]
+    session = Session(tosa)
+    stored = np.clip(np.rint(images / found.scale[0]) + found.zero_point[0], -128, 127).astype(np.int8)
+    answers = [int(session.run(None, {"input": image[None]})[0].argmax()) for image in stored]
+    assert np.mean(np.array(answers) == labels) >= 0.9
+
+
 def test_missing_lines_are_all_named(command: Callable, model: Path, tmp_path: Path) -> None:
     quant = tmp_path / "graph.quant"
     command("calibrate", model, "--data", DIGITS / "digits_data.npz", "-o", quant, "--samples", 3)

@@ -114,9 +114,9 @@ def test_every_tensor_without_parameters_is_listed() -> None:
         quantize(f.outputs(y))
     assert str(raised.value).splitlines() == [
         "the graph can't be computed in integers:",
-        "the tensor has no quantization parameters (net.nnef:7) (tensor 'other')",
-        "the tensor has no quantization parameters (tensor 'add')",
-        "the tensor has no quantization parameters (tensor 'y')",
+        "the tensor has no quantization parameters; calibrate the model (net.nnef:7) (tensor 'other')",
+        "the tensor has no quantization parameters; calibrate the model (tensor 'add')",
+        "the tensor has no quantization parameters; calibrate the model (tensor 'y')",
     ]
 
 

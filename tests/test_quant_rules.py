@@ -265,6 +265,15 @@ def test_concat_rescales_the_inputs_that_differ() -> None:
     assert worst <= ROUNDING
 
 
+def test_concat_of_ranges_that_are_far_apart_is_noted() -> None:
+    f = Floats()
+    wide, narrow = QParams((1.0,), (0,)), QParams((0.01,), (0,))
+    y = f.op("CONCAT", [f.input((1, 3), wide, "a"), f.input((1, 2), narrow, "b")], wide, axis=1)
+    report = Report()
+    quantize(f.outputs(y), report)
+    assert report.notes == ["concat: CONCAT gives b a step more than 16 times its own"]
+
+
 @pytest.mark.parametrize(
     "pool",
     [
