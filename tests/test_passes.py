@@ -1,0 +1,273 @@
+"""Passes keep what a graph computes, leave their input alone, and give legal graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tosa_engine import check, oracle, passes, types
+from tosa_engine.graph import Composite, Graph, Location, Operator, QParams, Tensor, copy_block, new_graph
+from tosa_engine.passes import batch_norm, composites, dead_code, folding, names, views
+from tosa_engine.passes.composites import BODIES, compose, output_shape
+from tosa_engine.passes.emit import Emitter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RNG = np.random.default_rng(0)
+
+
+def graph_of(shape: tuple[int, ...], build: Callable[[Emitter, Tensor], Tensor]) -> Graph:
+    """A graph with input `x` and one output."""
+    graph = new_graph()
+    block = graph.main
+    x = block.add(Tensor("x", types.fp32, shape))
+    block.inputs = ["x"]
+    block.outputs = [build(Emitter(block), x).name]
+    check.validate(graph)
+    return graph
+
+
+def run(graph: Graph, x: Array) -> Array:
+    check.validate(graph)
+    return oracle.run(graph, {"x": x})[graph.main.outputs[0]]
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [op.op for op in graph.main.operators if op.op not in ("CONST", "CONST_SHAPE")]
+
+
+def normal(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def composite(name: str, **attributes: Any) -> Callable[[Emitter, Tensor], Tensor]:
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        output = emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
+        return emit.composite(compose(name, x, output, attributes))
+
+    return build
+
+
+MEANINGS: list[tuple[str, dict[str, Any], Callable[[Any], Any]]] = [
+    ("sigmoid", {}, lambda x: 1 / (1 + np.exp(-x))),
+    ("tanh", {}, np.tanh),
+    ("softmax", {"axis": 1}, lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True)),
+    ("mean", {"axes": (2, 1)}, lambda x: x.mean((1, 2), keepdims=True)),
+]
+
+
+@pytest.mark.parametrize(("name", "attributes", "meaning"), MEANINGS, ids=[m[0] for m in MEANINGS])
+def test_composites_mean_what_their_names_say(
+    name: str, attributes: dict[str, Any], meaning: Callable[[Any], Any]
+) -> None:
+    x = normal(2, 3, 4)
+    graph = graph_of(x.shape, composite(name, **attributes))
+    expanded = composites.expand(graph)
+    assert kinds(graph) == [name]
+    assert name not in kinds(expanded)
+    np.testing.assert_allclose(run(graph, x), meaning(x.astype(np.float64)), atol=1e-6)
+    assert run(expanded, x).tobytes() == run(graph, x).tobytes()
+
+
+def test_every_composite_is_tested() -> None:
+    assert {m[0] for m in MEANINGS} == set(BODIES)
+
+
+def test_expanding_twice_the_same_composite_keeps_names_apart() -> None:
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        return emit.binary("ADD", composite("sigmoid")(emit, composite("sigmoid")(emit, x)), composite("sigmoid")(emit, x))
+
+    x = normal(3)
+    graph = graph_of(x.shape, build)
+    expanded = composites.run(graph)
+    check.validate(expanded)
+    assert run(expanded, x).tobytes() == run(graph, x).tobytes()
+    assert not any(isinstance(op, Composite) for op in expanded.main.operators)
+
+
+def test_dead_code() -> None:
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        emit.unary("EXP", emit.unary("ABS", x))
+        emit.const(normal(3), types.fp32)
+        return emit.unary("ABS", x)
+
+    graph = graph_of((3,), build)
+    graph.main.add(Tensor("stray", types.fp32, (1,)))
+    graph.main.add(Tensor("unused input", types.fp32, (1,)))
+    graph.main.inputs.append("unused input")
+    cleaned = dead_code.run(graph)
+    assert kinds(cleaned) == ["ABS"]
+    assert set(cleaned.main.tensors) == {"x", "unused input", graph.main.outputs[0]}
+    assert len(graph.main.operators) == 4
+
+
+def test_folding_computes_constants_with_the_oracle() -> None:
+    a, b = normal(2, 3), normal(1, 3)
+
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        total = emit.binary("ADD", emit.const(a, types.fp32), emit.const(b, types.fp32))
+        turned = emit.operator("TRANSPOSE", [total], (3, 2), perms=(1, 0))
+        joined = emit.concat([turned, turned], 0)
+        return emit.binary("MUL", x, emit.unary("EXP", joined))
+
+    graph = graph_of((6, 2), build)
+    folded = folding.run(graph)
+    assert kinds(folded) == ["MUL"]
+    x = normal(6, 2)
+    assert run(folded, x).tobytes() == run(graph, x).tobytes()
+    assert kinds(graph) == ["ADD", "TRANSPOSE", "CONCAT", "EXP", "MUL"]
+
+
+def test_folding_doesnt_blow_up_and_keeps_what_a_require_forbids() -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    narrow = emit.const(np.ones((1, 1 << 13)), types.fp32)
+    tall = emit.const(np.ones((1 << 13, 1)), types.fp32)
+    wide = emit.binary("ADD", narrow, tall)
+    low = emit.const(np.array([-(1 << 31)]), types.i32)
+    over = emit.binary("ADD", low, low)
+    graph.main.outputs = [wide.name, over.name]
+    assert kinds(folding.run(graph)) == ["ADD", "ADD"]
+
+
+def convolution(op: str, *, gain: Array, offset: Array, sub: bool = False, twice: bool = False) -> Graph:
+    """x -> convolution -> MUL gain -> ADD offset (or offset - that)."""
+
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        zero = emit.scalar(0.0)
+        weight = normal(6, 3, 3, 2) if op == "CONV2D" else normal(3, 3, 2, 3)
+        inputs = [x, emit.const(weight, types.fp32), emit.const(normal(6), types.fp32), zero, zero]
+        y = emit.operator(
+            op, inputs, (1, 5, 5, 6), types.fp32, pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1),
+            acc_type=types.fp32, local_bound=False,
+        )  # fmt: skip
+        scaled = emit.binary("MUL", emit.const(gain, types.fp32), y)
+        moved = emit.const(offset, types.fp32)
+        z = emit.binary("SUB", moved, scaled) if sub else emit.binary("ADD", scaled, moved)
+        return emit.binary("ADD", z, y) if twice else z
+
+    return graph_of((1, 5, 5, 2), build)
+
+
+@pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D"])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 6), (1, 1, 1, 1)])
+@pytest.mark.parametrize("sub", [False, True])
+def test_batch_norm_goes_into_the_convolution(op: str, shape: tuple[int, ...], sub: bool) -> None:
+    graph = convolution(op, gain=normal(*shape), offset=normal(*shape), sub=sub)
+    folded = batch_norm.run(graph)
+    assert kinds(folded) == [op]
+    assert folded.main.outputs == graph.main.outputs
+    x = normal(1, 5, 5, 2)
+    np.testing.assert_allclose(run(folded, x), run(graph, x), rtol=1e-5, atol=1e-5)
+
+
+def test_batch_norm_leaves_a_convolution_with_another_reader_or_a_spatial_factor() -> None:
+    twice = convolution("CONV2D", gain=normal(1, 1, 1, 6), offset=normal(1, 1, 1, 6), twice=True)
+    assert kinds(batch_norm.run(twice)) == ["CONV2D", "MUL", "ADD", "ADD"]
+    spatial = convolution("CONV2D", gain=normal(1, 5, 1, 1), offset=normal(1, 1, 1, 6))
+    assert kinds(batch_norm.run(spatial)) == ["CONV2D", "MUL", "ADD"]
+    output = convolution("CONV2D", gain=normal(1, 1, 1, 6), offset=normal(1, 1, 1, 6))
+    conv = next(op for op in output.main.operators if op.op == "CONV2D")
+    output.main.outputs.append(conv.outputs[0])
+    assert kinds(batch_norm.run(output)) == ["CONV2D", "MUL", "ADD"]
+
+
+def test_batch_norm_leaves_weights_that_others_read() -> None:
+    graph = convolution("CONV2D", gain=normal(1, 1, 1, 6), offset=normal(1, 1, 1, 6))
+    conv = next(op for op in graph.main.operators if op.op == "CONV2D")
+    graph.main.outputs.append(conv.inputs[1])
+    before = oracle.run(graph, {"x": normal(1, 5, 5, 2)})[conv.inputs[1]]
+    after = oracle.run(batch_norm.run(graph), {"x": normal(1, 5, 5, 2)})[conv.inputs[1]]
+    assert before.tobytes() == after.tobytes()
+
+
+def test_names() -> None:
+    graph = graph_of((3,), lambda e, x: e.unary("ABS", composite("sigmoid")(e, e.unary("EXP", x))))
+    inner = [n for n in graph.main.tensors if n not in ("x", *graph.main.outputs)]
+    for name in inner:
+        graph.main.tensors[name].source = Location("f", 1, f"value of {name}")
+    graph.main.tensors[graph.main.outputs[0]].source = Location("f", 1, "another")
+    named = names.run(graph)
+    assert {f"value of {n}" for n in inner} < set(named.main.tensors)
+    assert named.main.outputs == graph.main.outputs
+    assert all(name == tensor.name for name, tensor in named.main.tensors.items())
+    x = normal(3)
+    assert run(composites.run(named), x).tobytes() == run(graph, x).tobytes()
+
+
+def test_names_of_two_views_dont_meet() -> None:
+    graph = graph_of((3,), lambda e, x: e.unary("ABS", e.unary("EXP", e.unary("EXP", x))))
+    for tensor in graph.main.tensors.values():
+        tensor.source = Location("f", 1, "v")
+    named = names.run(graph)
+    check.validate(named)
+    assert "v" in named.main.tensors
+
+
+@pytest.mark.parametrize(
+    ("old", "axis", "new", "wanted"),
+    [
+        ((4, 3), 0, (4, 1, 1, 3), 0),
+        ((1, 4), 1, (4,), 0),
+        ((1, 4, 1, 1), 1, (1, 4), 1),
+        ((3, 3, 6, 1), 2, (3, 3, 2, 3), 2),
+        ((3, 3, 6, 1), 2, (3, 3, 1, 6), 3),
+        ((2, 4), 1, (8,), None),
+        ((2, 4), 0, (8,), None),
+        ((2, 6), 1, (2, 4, 3), None),
+    ],
+)
+def test_hints_through_reshape(old: tuple[int, ...], axis: int, new: tuple[int, ...], wanted: int | None) -> None:
+    quant = QParams((1.0,) * old[axis], (0,) * old[axis], axis=axis)
+    found = views.reshaped(quant, old, new)
+    assert (None if found is None else found.axis) == wanted
+
+
+@pytest.mark.parametrize("perms", [(0, 2, 3, 1), (3, 1, 0, 2)])
+def test_hints_through_transpose(perms: tuple[int, ...]) -> None:
+    shape = (2, 3, 4, 5)
+    for axis in range(4):
+        found = views.transposed(QParams((1.0,) * shape[axis], (0,), axis=axis), perms)
+        assert found is not None
+        assert found.axis is not None
+        assert np.zeros(shape).transpose(perms).shape[found.axis] == shape[axis]
+    assert views.transposed(None, perms) is None
+    per_tensor = QParams((1.0,), (0,))
+    assert views.transposed(per_tensor, perms) is per_tensor
+
+
+@pytest.mark.parametrize("name", sorted(passes.PIPELINE))
+def test_no_pass_changes_its_input(name: str, digits: Path) -> None:
+    from tosa_engine.frontends import nnef
+
+    graph = nnef.map_document(nnef.load_document(digits / "digits.nnef"))
+    block = graph.main
+    before = copy_block(block)
+    for step, run_pass in passes.PIPELINE.items():
+        after = run_pass(graph)
+        if step == name:
+            break
+        graph, before = after, copy_block(after.main)
+        block = graph.main
+    assert block.inputs == before.inputs
+    assert block.outputs == before.outputs
+    assert [(o.op, o.inputs, o.outputs, o.attributes) for o in block.operators] == [
+        (o.op, o.inputs, o.outputs, o.attributes) for o in before.operators
+    ]
+    assert {n: (t.shape, t.quant, t.source, id(t.data)) for n, t in block.tensors.items()} == {
+        n: (t.shape, t.quant, t.source, id(t.data)) for n, t in before.tensors.items()
+    }
+    check.validate(after)
+
+
+def test_passes_leave_unknown_operators_alone() -> None:
+    graph = graph_of((3,), lambda e, x: e.unary("ABS", x))
+    graph.main.operators.append(Operator("ERF", [graph.main.outputs[0]], ["z"]))
+    graph.main.add(Tensor("z", types.fp32, (3,)))
+    graph.main.outputs = ["z"]
+    assert kinds(passes.run_pipeline(graph)) == ["ABS", "ERF"]

@@ -1,0 +1,224 @@
+"""Moving transposes: random graphs compute the same bytes with fewer of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tosa_engine import check, oracle, types
+from tosa_engine.graph import Graph, Location, QParams, Tensor, new_graph
+from tosa_engine.passes import composites, dead_code, layout
+from tosa_engine.passes.composites import compose, output_shape
+from tosa_engine.passes.emit import Emitter
+from tosa_engine.passes.layout_rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NHWC, NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+class Random:
+    """Grows a graph by drawing operators; every tensor has rank 4 or less."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self.data, self.graph = data, new_graph()
+        self.emit = Emitter(self.graph.main)
+        self.tensors: list[Tensor] = []
+        for name, shape in (("a", (1, 2, 3, 4)), ("b", (2, 1, 4, 3))):
+            self.tensors.append(self.graph.main.add(Tensor(name, types.fp32, shape)))
+            self.graph.main.inputs.append(name)
+
+    def grow(self) -> Graph:
+        steps: list[Callable[[], Tensor]] = [
+            self.transpose, self.transpose, self.unary, self.constant, self.binary, self.reduce, self.concat, self.pad,
+            self.slice, self.reshape, self.composite, self.pool,
+        ]  # fmt: skip
+        for _ in range(self.data.draw(st.integers(1, 12))):
+            self.tensors.append(self.data.draw(st.sampled_from(steps))())
+        outputs = self.data.draw(st.lists(st.sampled_from(self.tensors), min_size=1, max_size=3, unique_by=id))
+        self.graph.main.outputs = [t.name for t in outputs]
+        return self.graph
+
+    def pick(self) -> Tensor:
+        return self.data.draw(st.sampled_from(self.tensors))
+
+    def axis(self, x: Tensor) -> int:
+        return self.data.draw(st.integers(0, len(x.shape or ()) - 1))
+
+    def transpose(self) -> Tensor:
+        x = self.pick()
+        perms = tuple(self.data.draw(st.permutations(range(len(x.shape or ())))))
+        return self.emit.operator("TRANSPOSE", [x], tuple((x.shape or ())[p] for p in perms), perms=perms)
+
+    def unary(self) -> Tensor:
+        x = self.pick()
+        return self.emit.negate(x) if self.data.draw(st.booleans()) else self.emit.clamp(x, -0.5, 0.5)
+
+    def constant(self) -> Tensor:
+        shape = tuple(self.data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
+        return self.emit.const(np.random.default_rng(len(self.tensors)).standard_normal(shape), types.fp32)
+
+    def binary(self) -> Tensor:
+        x = self.pick()
+        fitting = [t for t in self.tensors if broadcasts(x, t)]
+        y = self.data.draw(st.sampled_from(fitting))
+        op = self.data.draw(st.sampled_from(["ADD", "SUB", "MUL", "MAXIMUM"]))
+        return self.emit.binary(op, *((x, y) if self.data.draw(st.booleans()) else (y, x)))
+
+    def reduce(self) -> Tensor:
+        x = self.pick()
+        return self.emit.reduce(self.data.draw(st.sampled_from(["REDUCE_SUM", "REDUCE_MAX"])), x, self.axis(x))
+
+    def concat(self) -> Tensor:
+        x = self.pick()
+        return self.emit.operator("CONCAT", [x, x], tuple(
+            n * 2 if i == 0 else n for i, n in enumerate(x.shape or ())), axis=0)  # fmt: skip
+
+    def pad(self) -> Tensor:
+        x = self.pick()
+        rank = len(x.shape or ())
+        before = [self.data.draw(st.integers(0, 1)) for _ in range(rank)]
+        return self.emit.pad(x, before, before[::-1], 0.25)
+
+    def slice(self) -> Tensor:
+        x = self.pick()
+        start = [self.data.draw(st.integers(0, n - 1)) for n in x.shape or ()]
+        return self.emit.slice(x, start, [n - s for n, s in zip(x.shape or (), start, strict=True)])
+
+    def reshape(self) -> Tensor:
+        x = self.pick()
+        shape = [n for n in x.shape or () if n != 1] or [1]
+        while len(shape) < 4 and self.data.draw(st.booleans()):
+            shape.insert(self.data.draw(st.integers(0, len(shape))), 1)
+        if len(shape) > 1 and self.data.draw(st.booleans()):
+            shape[:2] = [shape[0] * shape[1]]
+        return self.emit.operator("RESHAPE", [x, self.emit.dims(shape)], tuple(shape))
+
+    def composite(self) -> Tensor:
+        x = self.pick()
+        name = self.data.draw(st.sampled_from(["sigmoid", "tanh", "softmax", "mean"]))
+        attributes: dict[str, Any] = {"softmax": {"axis": self.axis(x)}, "mean": {"axes": (self.axis(x),)}}.get(name, {})
+        output = self.emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
+        return self.emit.composite(compose(name, x, output, attributes))
+
+    def pool(self) -> Tensor:
+        rank4 = [t for t in self.tensors if len(t.shape or ()) == 4]
+        x = self.data.draw(st.sampled_from(rank4))
+        return self.emit.operator(
+            "MAX_POOL2D", [x], x.shape or (), kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0), nan_mode="PROPAGATE"
+        )
+
+
+def broadcasts(x: Tensor, y: Tensor) -> bool:
+    a, b = x.shape or (), y.shape or ()
+    return len(a) == len(b) and all(m == n or 1 in (m, n) for m, n in zip(a, b, strict=True))
+
+
+def transposes(graph: Graph) -> int:
+    return sum(op.op == "TRANSPOSE" for op in graph.main.operators)
+
+
+@given(st.data())
+def test_random_graphs_compute_the_same_bytes(data: st.DataObject) -> None:
+    graph = Random(data).grow()
+    check.validate(graph)
+    rng = np.random.default_rng(1)
+    feeds = {t.name: rng.standard_normal(t.shape or ()).astype(np.float32) for t in graph.inputs}
+    moved = layout.run(graph)
+    check.validate(moved)
+    check.validate(composites.run(dead_code.run(moved)))
+    assert moved.main.inputs == graph.main.inputs
+    assert moved.main.outputs == graph.main.outputs
+    before, after = oracle.run(graph, feeds), oracle.run(moved, feeds)
+    for name, wanted in before.items():
+        assert after[name].shape == wanted.shape
+        assert after[name].tobytes() == wanted.tobytes()
+
+
+def chain(build: Callable[[Emitter, Tensor], Tensor], shape: tuple[int, ...] = (1, 3, 4, 5)) -> Graph:
+    graph = new_graph()
+    x = graph.main.add(Tensor("x", types.fp32, shape))
+    graph.main.inputs = ["x"]
+    graph.main.outputs = [build(Emitter(graph.main), x).name]
+    return dead_code.run(layout.run(graph))
+
+
+def test_a_chain_of_any_layout_keeps_no_inner_transpose() -> None:
+    def build(emit: Emitter, x: Tensor) -> Tensor:
+        for i in range(3):
+            x = emit.transpose(x, NHWC)
+            x = emit.operator("MAX_POOL2D", [x], x.shape or (), kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0),
+                              nan_mode="PROPAGATE")  # fmt: skip
+            x = emit.transpose(x, NCHW)
+            x = emit.binary("ADD", emit.negate(x), emit.const(np.ones((1, 3, 1, 1)) * i, types.fp32))
+            x = emit.concat([emit.pad(x, (0, 1, 0, 0), (0, 0, 2, 0)), emit.pad(x, (0, 0, 2, 0), (0, 1, 0, 0))], 3)
+            x = emit.slice(x, (0, 1, 0, 2), (1, 3, 4, 5))
+        return x
+
+    moved = chain(build)
+    assert transposes(moved) == 2  # one at each border
+    assert [op.op for op in moved.main.operators if not op.op.startswith("CONST")][0] == "TRANSPOSE"
+    assert moved.main.operators[-1].op == "TRANSPOSE"
+
+
+def test_transposes_that_cancel_at_an_output_leave_a_copy() -> None:
+    moved = chain(lambda e, x: e.operator("TRANSPOSE", [e.transpose(x, NHWC)], (1, 3, 4, 5), perms=NCHW))
+    assert [op.op for op in moved.main.operators] == ["IDENTITY"]
+
+
+def test_a_transpose_of_extents_of_1_is_a_reshape_and_reshapes_merge() -> None:
+    moved = chain(lambda e, x: e.transpose(x, NHWC), (1, 1, 4, 5))
+    assert [op.op for op in moved.main.operators] == ["CONST_SHAPE", "RESHAPE"]
+    merged = chain(lambda e, x: e.negate(e.reshape(e.reshape(e.reshape(x, (60,)), (2, 30)), (3, 20))))
+    assert [op.op for op in merged.main.operators if not op.op.startswith("CONST")] == ["RESHAPE", "NEGATE"]
+    back = chain(lambda e, x: e.negate(e.reshape(e.reshape(x, (60,)), (1, 3, 4, 5))))
+    assert [op.op for op in back.main.operators if not op.op.startswith("CONST")] == ["NEGATE"]
+
+
+def test_hints_and_sources_follow() -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    x = graph.main.add(Tensor("x", types.fp32, (1, 3, 4, 5)))
+    graph.main.inputs = ["x"]
+    image = emit.transpose(x, NHWC)
+    pooled = emit.operator("MAX_POOL2D", [image], (1, 4, 5, 3), kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0),
+                           nan_mode="PROPAGATE")  # fmt: skip
+    y = emit.negate(emit.operator("TRANSPOSE", [pooled], (1, 3, 4, 5), perms=NCHW))
+    y.source, y.quant = Location("f", 7, "y"), QParams((1.0,) * 3, (0,) * 3, axis=1)
+    graph.main.outputs = [emit.transpose(y, NHWC).name]
+    moved = layout.run(graph).main
+    assert moved.tensors[y.name].shape == (1, 4, 5, 3)
+    assert moved.tensors[y.name].quant == QParams((1.0,) * 3, (0,) * 3, axis=3)
+    assert moved.tensors[y.name].source == Location("f", 7, "y")
+
+
+@pytest.mark.parametrize("op", sorted(RULES))
+def test_each_rule_is_for_an_operator_that_exists(op: str) -> None:
+    from tosa_engine.passes.composites import BODIES
+    from tosa_engine.spec import TABLE
+
+    assert op in TABLE or op in BODIES
+
+
+def test_a_per_channel_rescale_stays_in_its_layout() -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    x = graph.main.add(Tensor("x", types.i32, (1, 3, 4, 5)))
+    graph.main.inputs = ["x"]
+    turned = emit.transpose(x, NHWC)
+    channels = emit.const(np.full(3, 1 << 30), types.i32), emit.const(np.full(3, 30), types.i8)
+    y = emit.operator(
+        "RESCALE", [turned, *channels, emit.scalar(0, types.i32), emit.scalar(0, types.i8)], (1, 4, 5, 3), types.i8,
+        scale32=True, rounding_mode="SINGLE_ROUND", per_channel=True, input_unsigned=False, output_unsigned=False,
+    )  # fmt: skip
+    graph.main.outputs = [y.name]
+    moved = layout.run(graph)
+    check.validate(moved)
+    assert [op.op for op in moved.main.operators if not op.op.startswith("CONST")] == ["TRANSPOSE", "RESCALE"]
+    feeds = {"x": np.arange(60, dtype=np.int32).reshape(1, 3, 4, 5)}
+    assert oracle.run(moved, feeds)[y.name].tobytes() == oracle.run(graph, feeds)[y.name].tobytes()
