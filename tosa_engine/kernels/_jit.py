@@ -37,9 +37,9 @@ if JIT:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    __all__ = ["JIT", "cgutils", "has", "intrinsic", "ir", "jit", "numba_types"]
+    __all__ = ["JIT", "cgutils", "has", "inline", "intrinsic", "ir", "jit", "numba_types"]
 else:
-    __all__ = ["JIT", "has", "jit"]
+    __all__ = ["JIT", "has", "inline", "jit"]
 
 
 def jit(function: F) -> F:
@@ -55,6 +55,13 @@ def jit(function: F) -> F:
         return numba.njit(nogil=True, error_model="numpy", cache=True)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = before
+
+
+def inline(function: F) -> F:
+    """Like `jit`, for small functions that only compiled code calls: LLVM puts them into their callers."""
+    if not JIT:
+        return function
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1)

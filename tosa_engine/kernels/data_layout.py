@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array, Shape
+    from .work import Run
 
 
 def strip(shape: Shape) -> int:
@@ -32,7 +33,7 @@ def copy_work(shape: Shape, source: Callable[[Sequence[Array]], Array]) -> Work:
     lead = strip(shape)
     units = shape[lead] if shape else 1
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         # np.atleast_1d and the reshapes below only make views: they split no axis and merge none
         view = np.atleast_1d(source(inputs))[(0,) * lead]
         out = np.atleast_1d(outputs[0])[(0,) * lead]
@@ -67,7 +68,7 @@ def pad(call: Call) -> Work:
     region = tuple(slice(before, before + size) for before, size in zip(padding[::2], call.shape1, strict=True))
     value = constant(call, "pad_const").reshape(-1)[0]
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
             outputs[0][...] = value
             outputs[0][region] = inputs[0]
@@ -83,7 +84,7 @@ def concat(call: Call) -> Work:
     axis, sizes = call.axis, [shape[call.axis] for shape in call.shapes1]
     ends = np.cumsum(sizes)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
             for i in range(low, high):
                 region = (slice(None),) * axis + (slice(int(ends[i]) - sizes[i], int(ends[i])),)

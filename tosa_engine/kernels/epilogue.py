@@ -22,16 +22,18 @@ IDENTITY = Epilogue(
 def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array, Array]:
     """(e32, e64, limits, table) as `vector.scale_row` reads them, for `channels` padded to `pitch`."""
     e = epilogue or IDENTITY
-    e32, e64 = aligned(4 * pitch, np.int32), aligned(2 * pitch, np.int64)
-    rows32, rows64 = e32.reshape(4, pitch), e64.reshape(2, pitch)
+    e32, e64 = aligned(5 * pitch, np.int32), aligned(2 * pitch, np.int64)
+    rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
     rows32[0, :channels] = bias
     rows32[1, :channels] = e.multiplier
     words = [scale_in_words(1, int(s)) for s in e.shift]
     rows32[2, :channels] = [w[2] for w in words]
     rows32[3, :channels] = [w[1] for w in words]
+    rows32[4, :channels] = [(1 << w[2]) >> 1 for w in words]
     rows64[0, :channels] = [w[0] for w in words]
     if e.double_round:
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
-    limits = np.array([e.output_zp, e.low, e.high, e.table is not None], np.int64)
+    in_high_words = not e.double_round and int(e.shift.min()) >= 33
+    limits = np.array([e.output_zp, e.low, e.high, e.table is not None, in_high_words], np.int64)
     table = NO_TABLE if e.table is None else np.array(e.table, np.int8)
     return e32, e64, limits, table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array, Shape
-    from .work import Epilogue
+    from .work import Epilogue, Run
 
 BLOCK = 4096  # elements of a unit
 
@@ -69,7 +69,7 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
         count = types.count(shape)
         wrap = call.spec.name == "MUL" and shift == 0
 
-        def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+        def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
             a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
             def run(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -91,7 +91,7 @@ def by_numpy(shape: Shape, cost: float, function: Callable[..., Any]) -> Work:
     lead = strip(shape)
     inner = types.count(shape[lead + 1 :])
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         views = [np.atleast_1d(np.broadcast_to(x, shape))[(0,) * lead] for x in inputs]
         out = np.atleast_1d(outputs[0])[(0,) * lead]
 
@@ -116,6 +116,10 @@ def _two(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
         return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:2], outputs))
 
     return prepare
+
+
+def mul_fp32(call: Call) -> Work:
+    return _two(np.multiply)(call) if call["shift"] == 0 else violating(0)
 
 
 def choose(a: Array, b: Array, first: Array, ignore: bool, out: Array) -> None:
@@ -160,7 +164,7 @@ def table_i16(call: Call) -> Work:
 
     entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -181,7 +185,7 @@ def rescaled_add(call: Call, first: Array, second: Array, epilogue: Epilogue) ->
     e32, e64, limits, _ = parameters(epilogue, np.zeros(1, np.int32), 1, 1)
     code, count = (0 if call.spec.name == "ADD" else 1), types.count(call.shape_of("output"))
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -201,7 +205,7 @@ KERNELS = {
     ("MUL", "i8_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "i16_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "i32_i32"): Kernel(arithmetic_int(2), ("shift",)),
-    ("MUL", "fp32_fp32"): Kernel(_two(np.multiply), ("shift",)),
+    ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
     ("MAXIMUM", "i32"): Kernel(_two(np.maximum)),
     ("MAXIMUM", "fp32"): Kernel(extremum_float(np.greater_equal)),
     ("MINIMUM", "i32"): Kernel(_two(np.minimum)),

@@ -1,7 +1,7 @@
 """Compiled elementwise loops: integer arithmetic with its REQUIREs, RESCALE, the interpolated TABLE.
 
-`low` and `high` are element positions in the output. Tests are gathered without branches and looked up only when one
-failed, so that the loops stay vector code.
+`low` and `high` are element positions in the output. Tests are gathered without branches, so that the loops stay vector
+code; when one fails, the start of its run is returned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics import lookup
-from ._jit import jit
+from ._jit import inline, jit
 
 apply_lookup_s = jit(lookup.apply_lookup_s)
 I32_MIN, I32_MAX = -2147483648, 2147483647
@@ -28,7 +28,7 @@ def offset(row: int, dims: Any, strides: Any) -> int:
     return at
 
 
-@jit
+@inline
 def combine(op: int, shift: int, a: Any, b: Any) -> Any:
     """The result in 64 bits. MUL with a shift rounds half up; its rounding bit is added after the shift, where it
     can't overflow."""
@@ -43,6 +43,17 @@ def combine(op: int, shift: int, a: Any, b: Any) -> Any:
     return (product >> np.int64(shift)) + ((product >> np.int64(shift - 1)) & 1)
 
 
+@inline
+def apply(op: int, shift: int, a: Any, step_a: int, b: Any, step_b: int, out: Any) -> bool:
+    """out = a op b with steps of 0 or 1 along both; whether a result isn't a value of int32."""
+    bad = False
+    for i in range(len(out)):
+        value = combine(op, shift, a[i * step_a], b[i * step_b])
+        bad |= value > I32_MAX or value < I32_MIN
+        out[i] = value
+    return bad
+
+
 @jit
 def arithmetic(op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: Any, sb: Any, out: Any, low: int, high: int) -> int:
     """ADD, SUB and MUL of integers into int32, with broadcasting; `wrap`: MUL without a shift keeps the low 32 bits."""
@@ -54,69 +65,75 @@ def arithmetic(op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: A
         column = at - row * inner
         run = min(inner - column, high - at)
         ia, ib = offset(row, dims, sa) + column * step_a, offset(row, dims, sb) + column * step_b
-        bad = False
-        for i in range(run):
-            value = combine(op, shift, a[ia + i * step_a], b[ib + i * step_b])
-            bad |= value > I32_MAX or value < I32_MIN
-            out[at + i] = value
+        first, second, target = a[ia : ia + run], b[ib : ib + run], out[at : at + run]
+        if step_a == 1 and step_b == 1:
+            bad = apply(op, shift, first, 1, second, 1, target)
+        elif step_a == 1:
+            bad = apply(op, shift, first, 1, second, 0, target)
+        else:
+            bad = apply(op, shift, first, 0, second, step_b, target)
         if bad and not wrap:
-            for i in range(run):
-                value = combine(op, shift, a[ia + i * step_a], b[ib + i * step_b])
-                if value > I32_MAX or value < I32_MIN:
-                    return at + i
+            return at
         at += run
     return -1
 
 
-@jit
+@inline
 def scale(value: int, multiplier: int, shift: int, double: int) -> int:
     """numerics.scale.apply_scale_32 (or _16); `double` is 2^30 for DOUBLE_ROUND with shift > 31, else 0."""
     rounding = (np.int64(1) << np.int64(shift - 1)) + (double if value >= 0 else -double)
     return (value * multiplier + rounding) >> np.int64(shift)
 
 
+@inline
+def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: Any, out: Any) -> bool:
+    """RESCALE of a run of elements, with the channels' numbers at a step of 1, or 0 for one channel.
+
+    Returns whether an element violates a REQUIRE. See `rescale` for g.
+    """
+    zero_in, zero_out, low, high, mask, limited = g[0], g[1], g[2], g[3], g[4], g[5] != 0
+    bad = False
+    for i in range(len(out)):
+        c = i * step
+        value = (np.int64(x[i]) & mask) - zero_in
+        half = np.int64(1) << (shift[c] - 1)
+        result = scale(value, multiplier[c], shift[c], double[c])
+        after = result + zero_out
+        wrong = result > I32_MAX or result < I32_MIN or after > I32_MAX or after < I32_MIN
+        bad |= wrong or (limited and (value < -half or value >= half))
+        out[i] = min(max(after, low), high)
+    return bad
+
+
 @jit
 def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, low: int, high: int) -> int:
-    """RESCALE; g: input zp, output zp, low, high, mask of an unsigned input (-1: none), value limit (1: scale32)."""
+    """RESCALE; g: input zp, output zp, low, high, mask of an unsigned input (-1: none), 1 for scale32's range of values."""
     channels = len(multiplier)
     at = low
     while at < high:
         first = at % channels
         run = min(channels - first, high - at) if channels > 1 else high - at
-        bad = False
-        for i in range(run):
-            c = first + i if channels > 1 else 0
-            value = (np.int64(x[at + i]) & g[4]) - g[0]
-            half = np.int64(1) << (shift[c] - 1)
-            bad |= g[5] != 0 and (value < -half or value >= half)
-            result = scale(value, multiplier[c], shift[c], double[c])
-            bad |= result > I32_MAX or result < I32_MIN
-            result += g[1]
-            bad |= result > I32_MAX or result < I32_MIN
-            out[at + i] = min(max(result, g[2]), g[3])
+        source, target, end = x[at : at + run], out[at : at + run], first + run
+        if channels == 1:
+            bad = rescale_run(source, multiplier, shift, double, 0, g, target)
+        else:
+            bad = rescale_run(source, multiplier[first:end], shift[first:end], double[first:end], 1, g, target)
         if bad:
-            for i in range(run):
-                c = first + i if channels > 1 else 0
-                value = (np.int64(x[at + i]) & g[4]) - g[0]
-                half = np.int64(1) << (shift[c] - 1)
-                result = scale(value, multiplier[c], shift[c], double[c])
-                after = result + g[1]
-                wrong = result > I32_MAX or result < I32_MIN or after > I32_MAX or after < I32_MIN
-                if wrong or (g[5] != 0 and (value < -half or value >= half)):
-                    return at + i
+            return at
         at += run
     return -1
 
 
 @jit
 def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
-    for i in range(low, high):
-        value = np.int64(x[i])
+    source, target = x[low:high], out[low:high]
+    for i in range(len(target)):
+        value = np.int64(source[i])
         index = (value + 32768) >> 7
         slope = np.int64(table[index + 1]) - np.int64(table[index])
         if slope > 32767 or slope < -32768:
-            return i
-        out[i] = apply_lookup_s(table, value)
+            return low + i
+        target[i] = apply_lookup_s(table, value)
     return -1
 
 
@@ -128,10 +145,12 @@ def rescaled_add(op: int, a: Any, b: Any, table_a: Any, table_b: Any, e32: Any, 
     """
     rounding, double, multiplier = e64[0], e64[1], np.int64(e32[1])
     right, left = np.int64(e32[2]), np.int64(e32[3])
-    for i in range(low, high):
-        first, second = np.int64(table_a[np.int64(a[i]) + 128]), np.int64(table_b[np.int64(b[i]) + 128])
+    left_side, right_side, target = a[low:high], b[low:high], out[low:high]
+    for i in range(len(target)):
+        first = np.int64(table_a[np.uint64(np.int64(left_side[i]) + 128)])
+        second = np.int64(table_b[np.uint64(np.int64(right_side[i]) + 128)])
         value = first + second if op == ADD else first - second
         total = (value * multiplier + rounding + (double if value >= 0 else -double)) << left
         result = ((total >> 32) >> right) + limits[0]
-        out[i] = min(max(result, limits[1]), limits[2])
+        target[i] = min(max(result, limits[1]), limits[2])
     return -1

@@ -36,13 +36,15 @@ def max_int(x: Any, g: Any, least: int, out: Any, low: int, high: int) -> int:
         for ox in range(OW):
             n, top, bottom, left, right = window(g, unit, ox)
             to = (unit * OW + ox) * C
+            best = out[to : to + C]
             for c in range(C):
-                out[to + c] = least
+                best[c] = least
             for y in range(top, bottom):
                 for column in range(left, right):
                     source = ((n * IH + y) * IW + column) * C
+                    values = x[source : source + C]
                     for c in range(C):
-                        out[to + c] = max(out[to + c], x[source + c])
+                        best[c] = max(best[c], values[c])
     return -1
 
 
@@ -77,6 +79,7 @@ def max_float(x: Any, g: Any, ignore: bool, out: Any, low: int, high: int) -> in
 def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high: int) -> int:
     """The mean over the positions inside the input, by numerics.scale.reciprocal_scale of their number."""
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
+    zero = limits[0]
     for unit in range(low, high):
         for ox in range(OW):
             n, top, bottom, left, right = window(g, unit, ox)
@@ -92,10 +95,13 @@ def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high
             for y in range(top, bottom):
                 for column in range(left, right):
                     source = ((n * IH + y) * IW + column) * C
+                    values = x[source : source + C]
                     for c in range(C):
-                        sums[c] += np.int64(x[source + c]) - limits[0]
-                        if not safe and (sums[c] > 2147483647 or sums[c] < -2147483648):
-                            return to + c
+                        sums[c] += np.int64(values[c]) - zero
+                    if not safe:
+                        for c in range(C):
+                            if sums[c] > 2147483647 or sums[c] < -2147483648:
+                                return to + c
             for c in range(C):
                 if sums[c] < -half or sums[c] >= half:
                     return to + c
@@ -112,14 +118,16 @@ def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
         for ox in range(OW):
             n, top, bottom, left, right = window(g, unit, ox)
             to = (unit * OW + ox) * C
+            sums = out[to : to + C]
             for c in range(C):
-                out[to + c] = np.float32(0.0)
+                sums[c] = np.float32(0.0)
             for y in range(top, bottom):
                 for column in range(left, right):
                     source = ((n * IH + y) * IW + column) * C
+                    values = x[source : source + C]
                     for c in range(C):
-                        out[to + c] += x[source + c]
+                        sums[c] += values[c]
             count = np.float32((bottom - top) * (right - left))
             for c in range(C):
-                out[to + c] /= count
+                sums[c] /= count
     return -1

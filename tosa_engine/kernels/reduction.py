@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array
+    from .work import Run
 
 
 def _sizes(call: Call) -> tuple[int, int, int]:
@@ -27,7 +28,7 @@ def reduce_sum(call: Call) -> Work:
     left, size, right = _sizes(call)
     is_float = call.in_out_t.is_float
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
             return lambda low, high, scratch: reduction_loops.sum_float(x, size, right, out, low, high)
@@ -43,7 +44,7 @@ def reduce_max(call: Call) -> Work:
     left, size, right = _sizes(call)
     is_float, ignore = call.in_out_t.is_float, call.nan_mode == "IGNORE"
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
             return lambda low, high, scratch: reduction_loops.max_float(x, size, right, ignore, out, low, high)

@@ -19,9 +19,10 @@ def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: 
             sums[r] = 0
         for i in range(size):
             source = (unit * size + i) * right
+            values = x[source : source + right]
             bad = False
             for r in range(right):
-                sums[r] += np.int64(x[source + r])
+                sums[r] += np.int64(values[r])
                 bad |= sums[r] > 2147483647 or sums[r] < -2147483648
             if bad:
                 for r in range(right):
@@ -39,12 +40,14 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
     """Sums in float32 in the order of the axis."""
     for unit in range(low, high):
         to = unit * right
+        sums = out[to : to + right]
         for r in range(right):
-            out[to + r] = np.float32(0.0)
+            sums[r] = np.float32(0.0)
         for i in range(size):
             source = (unit * size + i) * right
+            values = x[source : source + right]
             for r in range(right):
-                out[to + r] += x[source + r]
+                sums[r] += values[r]
     return -1
 
 
@@ -54,9 +57,11 @@ def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int
         to, source = unit * right, unit * size * right
         for r in range(right):
             out[to + r] = x[source + r]
+        best = out[to : to + right]
         for i in range(1, size):
+            values = x[source + i * right : source + (i + 1) * right]
             for r in range(right):
-                out[to + r] = max(out[to + r], x[source + i * right + r])
+                best[r] = max(best[r], values[r])
     return -1
 
 

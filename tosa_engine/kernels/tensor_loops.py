@@ -11,67 +11,68 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import inline, jit
 from .geometry import (
     BATCH, BLOCK, BLOCKS, CHANNELS, DEPTH, FIRST_X, FIRST_Y, GROUPS, HEIGHT, IN_HEIGHT, IN_WIDTH, JUMP_X, JUMP_Y, LENGTH,
     NATIVE, PANELS, PITCH, REPEAT, SEGMENTS, STEP_X, STEP_Y, TAIL, WIDTH, ZERO,
 )  # fmt: skip
 from .tile import MR, NR, tile_float, tile_int16
-from .vector import scale_row, window_row
+from .vector import scale_rows, window_rows
+
+
+@inline
+def convert(source: Any, zero: int, target: Any) -> None:
+    """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
+    for i in range(len(target)):
+        target[i] = source[i] - zero
+
+
+@inline
+def fill(value: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = value
 
 
 @jit
 def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
-    """Copy `count` input rows from row `top` on (rows and columns outside the input are zeros) to the buffer `a`."""
+    """Copy `count` input rows from row `top` on to the buffer `a`; outside the input there are zeros.
+
+    Of float32, the zero point is 0 and subtracting it changes nothing.
+    """
     depth, repeat, zero, pitch = g[DEPTH], g[REPEAT], g[ZERO], g[PITCH]
-    wide = depth * repeat
-    columns = pitch // wide
+    columns = pitch // (depth * repeat)
     for r in range(count):
         y = top + r * g[STEP_Y]
-        to = r * pitch
+        row = a[r * pitch : (r + 1) * pitch]
         if y < 0 or y >= g[IN_HEIGHT]:
-            for i in range(pitch):
-                a[to + i] = 0
+            fill(0, row)
             continue
-        row = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
+        start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
+        source = x[start : start + g[IN_WIDTH] * depth]
         if g[STEP_X] == 1 and repeat == 1:
-            before = min(max(0, -g[FIRST_X]), columns) * depth
-            inside = max(0, min(columns, g[IN_WIDTH] - g[FIRST_X]) * depth - before)
-            source = row + max(0, g[FIRST_X]) * depth
-            for i in range(before):
-                a[to + i] = 0
-            for i in range(inside):
-                a[to + before + i] = x[source + i] - zero
-            for i in range(before + inside, pitch):
-                a[to + i] = 0
-            continue
-        for p in range(columns):
-            column = g[FIRST_X] + p * g[STEP_X]
-            outside = column < 0 or column >= g[IN_WIDTH]
-            for d in range(depth):
-                value = 0 if outside else np.int64(x[row + column * depth + d]) - zero
-                for m in range(repeat):
-                    a[to + p * wide + d * repeat + m] = value
+            before = min(-g[FIRST_X], columns) * depth
+            inside = max(0, min(columns + g[FIRST_X], g[IN_WIDTH]) * depth)
+            fill(0, row[:before])
+            convert(source, zero, row[before : before + inside])
+            fill(0, row[before + inside :])
+        else:
+            pack_columns_apart(source, g, zero, columns, row)
 
 
 @jit
-def pack_float(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
-    """pack_rows for float32, without zero points."""
-    depth, repeat, pitch = g[DEPTH], g[REPEAT], g[PITCH]
-    wide = depth * repeat
-    for r in range(count):
-        y = top + r * g[STEP_Y]
-        for p in range(pitch // wide):
-            column = g[FIRST_X] + p * g[STEP_X]
-            to = r * pitch + p * wide
-            if y < 0 or y >= g[IN_HEIGHT] or column < 0 or column >= g[IN_WIDTH]:
-                for i in range(wide):
-                    a[to + i] = np.float32(0.0)
-                continue
-            source = ((image * g[IN_HEIGHT] + y) * g[IN_WIDTH] + column) * depth
-            for d in range(depth):
-                for m in range(repeat):
-                    a[to + d * repeat + m] = x[source + d]
+def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -> None:
+    """One row with a step between columns, or with every channel repeated."""
+    depth, repeat = g[DEPTH], g[REPEAT]
+    for p in range(columns):
+        column = g[FIRST_X] + p * g[STEP_X]
+        pixel = row[p * depth * repeat : (p + 1) * depth * repeat]
+        if column < 0 or column >= g[IN_WIDTH]:
+            fill(0, pixel)
+        elif repeat == 1:
+            convert(source[column * depth : (column + 1) * depth], zero, pixel)
+        else:
+            for i in range(depth):
+                fill(source[column * depth + i] - zero, pixel[i * repeat : (i + 1) * repeat])
 
 
 @jit
@@ -81,6 +82,18 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
         pixel = min(p, pixels - 1)
         line = pixel // g[WIDTH]
         rows[p] = line * g[JUMP_Y] * g[PITCH] + (pixel - line * g[WIDTH]) * g[JUMP_X]
+
+
+@inline
+def finish(g: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, table: Any, out: Any, to: int, rows: int, count: int) -> None:
+    """The epilogue of `rows` pixels (or matrix rows) of one panel: bias, scale, zero point, clip, table."""
+    stride = g[CHANNELS]
+    scale_rows(g[NATIVE] != 0, c, e32, e64, pitch, channel, limits, out, to, stride, rows, count)
+    if limits[3] != 0:
+        for r in range(rows):
+            for j in range(count):
+                at = to + r * stride + j
+                out[at] = table[np.int64(out[at]) + 128]
 
 
 @jit
@@ -102,12 +115,8 @@ def conv_int(x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: A
             count = min(NR, g[CHANNELS] - channel)
             for t in range(0, pixels, MR):
                 tile_int16(g[NATIVE] != 0, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
-                for i in range(min(MR, pixels - t)):
-                    to = base + (t + i) * g[CHANNELS] + channel
-                    scale_row(g[NATIVE] != 0, c, i * NR, e32, e64, pitch, channel, limits, out, to, count)
-                    if limits[3] != 0:
-                        for j in range(count):
-                            out[to + j] = table[np.int64(out[to + j]) + 128]
+                to = base + t * g[CHANNELS] + channel
+                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, pixels - t), count)
     return -1
 
 
@@ -123,15 +132,15 @@ def depthwise_int(x: Any, w: Any, g: Any, offsets: Any, e32: Any, e64: Any, limi
         pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
         row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for p in range(pixels):
-            for channel in range(0, g[CHANNELS], NR):
-                count = min(NR, g[CHANNELS] - channel)
-                window_row(g[NATIVE] != 0, a, rows[p] + channel, offsets, g[SEGMENTS], w, channel, pitch, c)
+        for panel in range(g[PANELS]):
+            channel = panel * NR
+            count = min(NR, g[CHANNELS] - channel)
+            start = panel * g[SEGMENTS] * NR
+            for p in range(0, pixels, MR):
+                rest = min(MR, pixels - p)
+                window_rows(g[NATIVE] != 0, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
                 to = base + p * g[CHANNELS] + channel
-                scale_row(g[NATIVE] != 0, c, 0, e32, e64, pitch, channel, limits, out, to, count)
-                if limits[3] != 0:
-                    for j in range(count):
-                        out[to + j] = table[np.int64(out[to + j]) + 128]
+                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, rest, count)
     return -1
 
 
@@ -145,18 +154,30 @@ def conv_float(x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any
         first = block * g[BLOCK]
         lines = min(g[BLOCK], g[HEIGHT] - first)
         pixels = lines * g[WIDTH]
-        pack_float(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
         row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
         for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
             channel = panel * NR
+            count = min(NR, g[CHANNELS] - channel)
             for t in range(0, pixels, MR):
                 tile_float(g[NATIVE] != 0, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
                 for i in range(min(MR, pixels - t)):
                     to = base + (t + i) * g[CHANNELS] + channel
-                    for j in range(min(NR, g[CHANNELS] - channel)):
-                        out[to + j] = c[i * NR + j] + bias[channel + j]
+                    add(c[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
     return -1
+
+
+@inline
+def add(first: Any, second: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = first[i] + second[i]
+
+
+@inline
+def multiply_add(first: Any, second: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] += first[i] * second[i]
 
 
 @jit
@@ -168,19 +189,17 @@ def depthwise_float(x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a
         first = block * g[BLOCK]
         lines = min(g[BLOCK], g[HEIGHT] - first)
         pixels = lines * g[WIDTH]
-        pack_float(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
         row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
         for p in range(pixels):
             to = base + p * g[CHANNELS]
-            for j in range(g[CHANNELS]):
-                out[to + j] = np.float32(0.0)
+            pixel = out[to : to + g[CHANNELS]]
+            fill(np.float32(0.0), pixel)
             for t in range(g[SEGMENTS]):
                 start = rows[p] + offsets[t]
-                for j in range(g[CHANNELS]):
-                    out[to + j] += a[start + j] * w[t * pitch + j]
-            for j in range(g[CHANNELS]):
-                out[to + j] += bias[j]
+                multiply_add(a[start : start + g[CHANNELS]], w[t * pitch : t * pitch + g[CHANNELS]], pixel)
+            add(pixel, bias, pixel)
     return -1
 
 
@@ -194,35 +213,29 @@ def matmul_int(x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits:
         first = block * g[BLOCK]
         lines = min(g[BLOCK], height - first)
         source = (batch * height + first) * depth
-        for i in range(lines * depth):
-            a[i] = x[source + i] - g[ZERO]
+        convert(x[source : source + lines * depth], g[ZERO], a[: lines * depth])
         for i in range(lines + MR):
             rows[i] = min(i, lines - 1) * depth
         for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
             channel = panel * NR
             count = min(NR, width - channel)
-            pack_columns(y, batch * depth * width + channel, depth, width, count, g[REPEAT], b)
+            pack_panel(y, batch * depth * width + channel, depth, width, count, g[REPEAT], b)
             for t in range(0, lines, MR):
                 tile_int16(g[NATIVE] != 0, a, rows, t, b, 0, c, offsets, 1, length)
-                for i in range(min(MR, lines - t)):
-                    to = (batch * height + first + t + i) * width + channel
-                    scale_row(g[NATIVE] != 0, c, i * NR, e32, e64, pitch, channel, limits, out, to, count)
-                    if limits[3] != 0:
-                        for j in range(count):
-                            out[to + j] = table[np.int64(out[to + j]) + 128]
+                to = (batch * height + first + t) * width + channel
+                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, lines - t), count)
     return -1
 
 
 @jit
-def pack_columns(y: Any, source: int, depth: int, width: int, count: int, zero: int, b: Any) -> None:
+def pack_panel(y: Any, source: int, depth: int, width: int, count: int, zero: int, b: Any) -> None:
     """One panel of a matrix [depth, width] in pairs along depth; missing columns and the odd last row are zeros."""
-    for k in range((depth + 1) // 2):
-        for j in range(NR):
-            at = (k * NR + j) * 2
-            present = j < count
-            b[at] = np.int64(y[source + 2 * k * width + j]) - zero if present else 0
-            odd = present and 2 * k + 1 < depth
-            b[at + 1] = np.int64(y[source + (2 * k + 1) * width + j]) - zero if odd else 0
+    fill(0, b)
+    for k in range(depth):
+        row = y[source + k * width : source + k * width + count]
+        pairs = b[k // 2 * 2 * NR + k % 2 : (k // 2 + 1) * 2 * NR]
+        for j in range(count):
+            pairs[2 * j] = row[j] - zero
 
 
 @jit
@@ -236,12 +249,13 @@ def matmul_float(x: Any, y: Any, g: Any, offsets: Any, out: Any, rows: Any, c: A
         for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
             channel = panel * NR
             count = min(NR, width - channel)
+            fill(np.float32(0.0), b)
             for k in range(depth):
-                for j in range(NR):
-                    b[k * NR + j] = y[(batch * depth + k) * width + channel + j] if j < count else np.float32(0.0)
+                source = (batch * depth + k) * width + channel
+                convert(y[source : source + count], 0, b[k * NR : k * NR + count])
             for t in range(0, height, MR):
                 tile_float(g[NATIVE] != 0, x, rows, t, b, 0, c, offsets, 1, depth)
                 for i in range(min(MR, height - t)):
-                    for j in range(count):
-                        out[(batch * height + t + i) * width + channel + j] = c[i * NR + j]
+                    to = (batch * height + t + i) * width + channel
+                    convert(c[i * NR : i * NR + count], 0, out[to : to + count])
     return -1

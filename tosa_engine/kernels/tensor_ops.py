@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array
+    from .work import Run
 
-BUFFER_BYTES = 96 << 10  # of packed input per unit: a part of the second-level cache
+BUFFER_BYTES = 192 << 10  # of packed input per unit: a part of the second-level cache
 LEAST_UNITS = 8
 I32_MAX = (1 << 31) - 1
 I48_MAX = (1 << 47) - 1
@@ -128,7 +129,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     e32, e64, limits, table = parameters(epilogue, per_channel_bias(call, call.OC), call.OC, panels * 16)
     shape, distances = geometry(g), np.array(offsets, np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -149,6 +150,18 @@ def _depthwise_weights(call: Call, dtype: Any) -> tuple[Array, int]:
     values = constant(call, "weight").astype(dtype) - np.dtype(dtype).type(call.weight_zp)
     weight.reshape(-1, panels * 16)[:, :channels] = values.reshape(-1, channels)
     return weight, panels
+
+
+def _pairs_of_taps(weight: Array, panels: int) -> Array:
+    """[taps, panels * 16] as [panel, pair, 16, 2], an odd number of taps filled up with zeros."""
+    from .vector import LANE_ORDER
+
+    taps = weight.size // (panels * 16)
+    padded = np.zeros((taps + taps % 2, panels * 16), np.int16)
+    padded[:taps] = weight.reshape(taps, -1)
+    packed = aligned(padded.size, np.int16)
+    packed[:] = padded.reshape(-1, 2, panels, 16)[..., LANE_ORDER].transpose(2, 0, 3, 1).reshape(-1)
+    return packed
 
 
 def _depthwise_geometry(call: Call, panels: int, itemsize: int) -> tuple[dict[int, int], Array, int]:
@@ -173,13 +186,17 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         assert epilogue is None
         return depthwise_conv2d_wide(call)
     weight, panels = _depthwise_weights(call, np.int16)
+    weight = _pairs_of_taps(weight, panels)
     g, distances, units = _depthwise_geometry(call, panels, 2)
+    if len(distances) % 2:
+        distances = np.append(distances, distances[-1])  # its weight is 0
+    g[at.SEGMENTS] = len(distances)
     g[at.ZERO] = call.input_zp
     channels = call.C * call.M
     e32, e64, limits, table = parameters(epilogue, per_channel_bias(call, channels), channels, panels * 16)
     shape = geometry(g)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -188,7 +205,7 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         return run_units
 
     packed, starts = _buffer(g)
-    scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 16))
+    scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
     return Work(units, 6.0 * call.N * call.OH * call.OW * channels * (call.KH * call.KW + 3), bind, scratch)
 
 
@@ -203,7 +220,7 @@ def conv2d_fp32(call: Call) -> Work:
     bias = per_channel_bias(call, call.OC)
     shape, distances = geometry(g), np.array(offsets, np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -224,7 +241,7 @@ def depthwise_conv2d_fp32(call: Call) -> Work:
     channels = call.C * call.M
     bias, shape = per_channel_bias(call, channels), geometry(g)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -250,7 +267,7 @@ def conv2d_wide(call: Call) -> Work:
          call.pad_top, call.pad_left, call.input_zp, out_max, checked], np.int64
     )  # fmt: skip
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: wide_loops.conv(x, weight, bias, g, out, low, high)
 
@@ -268,7 +285,7 @@ def depthwise_conv2d_wide(call: Call) -> Work:
          call.pad_top, call.pad_left, call.input_zp, call.out_t.maximum], np.int64
     )  # fmt: skip
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: wide_loops.depthwise(x, weight, bias, g, out, low, high)
 
@@ -299,7 +316,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
     shape, zero = geometry(g), np.zeros(1, np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -320,7 +337,7 @@ def matmul_wide(call: Call) -> Work:
 
     g = np.array([call.N, call.H, call.W, call.C, call.A_zp, call.B_zp, call.out_t.maximum], np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
         return lambda low, high, scratch: wide_loops.matmul(x, y, g, out, *scratch, low, high)
 
@@ -338,7 +355,7 @@ def matmul_fp32(call: Call) -> Work:
     )
     zero = np.zeros(1, np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
@@ -364,7 +381,7 @@ def max_pool2d(call: Call) -> Work:
     ignore = call.nan_mode == "IGNORE"
     is_float = call.in_out_t.is_float
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
             return lambda low, high, scratch: pool_loops.max_float(x, g, ignore, out, low, high)
@@ -381,7 +398,7 @@ def avg_pool2d_int(call: Call) -> Work:
     t = call.in_out_t
     limits = np.array([call.input_zp, call.output_zp, t.minimum, t.maximum], np.int64)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: pool_loops.average_int(x, g, limits, out, *scratch, low, high)
 
@@ -394,7 +411,7 @@ def avg_pool2d_fp32(call: Call) -> Work:
 
     g = _pool_geometry(call)
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: pool_loops.average_float(x, g, out, low, high)
 
@@ -408,7 +425,7 @@ def argmax(call: Call) -> Work:
     ignore = call.nan_mode == "IGNORE"
     is_float = call.in_t.is_float
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
             return lambda low, high, scratch: reduction_loops.argmax_float(x, size, right, ignore, out, low, high)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..numerics.fma import fma32
-from ._jit import JIT, has, jit
+from ._jit import JIT, has, inline, jit
 
 if JIT:
     from ._jit import cgutils, intrinsic, ir, numba_types
@@ -208,7 +208,7 @@ else:
     native_tile_int16, native_tile_float = generic_tile_int16, generic_tile_float
 
 
-@jit
+@inline
 def tile_int16(
     native: bool, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
 ) -> None:
@@ -219,7 +219,7 @@ def tile_int16(
         generic_tile_int16(a, rows, first, b, start, c, offsets, segments, length)
 
 
-@jit
+@inline
 def tile_float(
     native: bool, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
 ) -> None:

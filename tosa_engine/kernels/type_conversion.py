@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array
+    from .work import Run
 
 
 def cast(call: Call) -> Work:
@@ -72,7 +73,7 @@ def rescale(call: Call) -> Work:
     g = np.array([input_zp, output_zp, low_value, high_value, mask, call.scale32], np.int64)
     count = types.count(call.shape_of("output"))
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:

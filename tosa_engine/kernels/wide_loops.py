@@ -18,6 +18,7 @@ def conv(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) 
     """CONV2D; a unit is one output position (n, oy, ox)."""
     IH, IW, IC, OH, OW, OC, KH, KW = g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8]
     zero, limit, checked = g[15], g[16], g[17] != 0
+    zero32 = np.int32(zero)
     for unit in range(low, high):
         n, oy, ox = unit // OW // OH, unit // OW % OH, unit % OW
         for oc in range(OC):
@@ -37,9 +38,9 @@ def conv(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) 
                             acc += (np.int64(x[left + ic]) - zero) * np.int64(weight[right + ic])
                             bad |= acc > limit or acc < -limit - 1
                     else:
+                        values, weights = x[left : left + IC], weight[right : right + IC]
                         for ic in range(IC):
-                            product = (np.int32(x[left + ic]) - np.int32(zero)) * np.int32(weight[right + ic])
-                            acc += np.int64(product)
+                            acc += np.int64(np.int32(np.int32(values[ic]) - zero32) * weights[ic])
             acc += bias[oc]
             if bad or acc > limit or acc < -limit - 1:
                 return unit * OC + oc
@@ -80,7 +81,7 @@ def depthwise(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: 
 @jit
 def matmul(x: Any, y: Any, g: Any, out: Any, sums: Any, low: int, high: int) -> int:
     """MATMUL; a unit is one row (n, h), whose W sums grow together in the order of c."""
-    H, W, C, limit = g[1], g[2], g[3], g[6]
+    H, W, C, zero, limit = g[1], g[2], g[3], g[5], g[6]
     for unit in range(low, high):
         first_bad = np.int64(-1)
         for w in range(W):
@@ -88,9 +89,10 @@ def matmul(x: Any, y: Any, g: Any, out: Any, sums: Any, low: int, high: int) -> 
         for c in range(C):
             left = np.int64(x[unit * C + c]) - g[4]
             row = (unit // H * C + c) * W
+            values = y[row : row + W]
             bad = False
             for w in range(W):
-                sums[w] += left * (np.int64(y[row + w]) - g[5])
+                sums[w] += left * (np.int64(values[w]) - zero)
                 bad |= sums[w] > limit or sums[w] < -limit - 1
             if bad:
                 for w in range(W):

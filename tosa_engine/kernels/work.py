@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 ALIGNMENT: Final = 64
 DONE: Final = -1
 Scratch = tuple["np.dtype[Any]", int]
-# run(low, high, scratch) does the units low .. high - 1 and returns DONE or the flat index of an element that violates a REQUIRE
-Run = "Callable[[int, int, Sequence[Array]], int]"
+if TYPE_CHECKING:
+    # run(low, high, scratch) does the units low .. high - 1. It returns DONE, or a position in the output at or before
+    # an element that violates a REQUIRE: `run` then asks the oracle which one it is
+    Run = Callable[[int, int, Sequence[Array]], int]
+    Bind = Callable[[Sequence[Array], Sequence[Array]], Run]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Work:
 
     units: int
     cost: float
-    bind: Callable[[Sequence[Array], Sequence[Array]], Callable[[int, int, Sequence[Array]], int]]
+    bind: Bind
     scratch: tuple[Scratch, ...] = ()
 
 

@@ -51,7 +51,12 @@ def scale_in_words(multiplier: int, shift: int) -> tuple[int, int, int]:
     return 1 << (shift - 1), max(0, 32 - shift), max(0, shift - 32)
 
 
-def require_scale_32(value: int, shift: int) -> bool:
-    """Whether a value is in the range that apply_scale_32 takes with this shift."""
-    half = 1 << (shift - 1)
-    return -half <= value < half
+def scale_in_high_words(value: int, multiplier: int, shift: int) -> int:
+    """apply_scale_32 without double rounding for shift >= 33, from the high word of the product alone.
+
+    Formula: ((value * multiplier >> 32) + 2^(shift-33)) >> (shift - 32).
+    Reason: 2^(shift-1) is then a multiple of 2^32, so the low word of the product can't change the floor. In vectors
+    this is two widening multiplies for eight values, and everything else happens in 32-bit lanes: the high word is at
+    most 2^30 and the rounding term at most 2^29 in magnitude, so their sum can't overflow.
+    """
+    return ((value * multiplier >> 32) + (1 << (shift - 33))) >> (shift - 32)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..graph import Tensor
     from ..kernels import Kernel
+    from ..kernels.work import Run
     from ..spec.table import Call
     from ..types import Array
 
@@ -29,7 +30,7 @@ def late_work(kernel: Kernel, call: Call) -> Work:
     """Work of one unit that binds the operator to the values it finds, checks its ERROR_IFs and runs it."""
     operator = call.operator
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int, int, Sequence[Array]], int]:
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
             known = bind_operator(operator, _with_values(call, kernel, inputs))
             raise_all(violations(known))
