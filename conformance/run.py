@@ -142,8 +142,8 @@ def _failures(xunit: Path) -> tuple[str, ...]:
     for case in ET.parse(xunit).iter("testcase"):
         problem = case.find("failure")
         if problem is not None:
-            text = problem.get("message") or (problem.text or "").strip()
-            shown.append(f"{Path(case.get('name', '')).name}: {text}")
+            text = (problem.text or "").strip()
+            shown.append(f"{Path(case.get('name', '')).name} ({case.get('classname')}): {text}")
     more = [f"... and {len(shown) - SHOWN_FAILURES} more"] if len(shown) > SHOWN_FAILURES else []
     return (*shown[:SHOWN_FAILURES], *more)
 

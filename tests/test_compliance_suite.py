@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 KNOWN = ["add", "conv2d", "table"]
 GOOD = "2 expected_pass, 1 expected_failure, 0 unexpected_pass, 0 unexpected_failure, 0 internal_error, 0 skipped"
 BAD = "2 expected_pass, 0 expected_failure, 1 unexpected_pass, 0 unexpected_failure, 0 internal_error, 0 skipped"
-XUNIT = """<testsuites><testsuite name="tosa_engine_sut_run">
-    <testcase name="/somewhere/add_1" classname="x" time="0.1"/>
-    <testcase name="/somewhere/add_2" classname="x" time="0.1"><failure message="UNEXPECTED_PASS: why"/></testcase>
+XUNIT = """<testsuites><testsuite name="tosa_engine_sut_run" errors="0" tests="2" failures="1" skip="0">
+    <testcase name="/somewhere/add_1" classname="tosa_engine_sut_run" time="0.1"/>
+    <testcase name="/somewhere/add_2" classname="tosa_engine_sut_run" time="0.1">
+        <failure type="Test failed">UNEXPECTED_PASS: why</failure>
+    </testcase>
 </testsuite></testsuites>"""
 
 
@@ -133,7 +135,7 @@ def test_bad_totals(
 ) -> None:
     tools.totals = BAD
     assert run_script(modules, tmp_path, "add") == 1
-    assert "add_2: UNEXPECTED_PASS: why" in capsys.readouterr().out
+    assert "add_2 (tosa_engine_sut_run): UNEXPECTED_PASS: why" in capsys.readouterr().out
 
 
 def test_bad_totals_of_the_reference_model(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
