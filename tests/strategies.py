@@ -18,7 +18,7 @@ from tosa_engine import check, types
 from tosa_engine.infer import infer
 from tosa_engine.spec import TABLE
 from tosa_engine.spec.case import Case
-from tosa_engine.types import fp32, i8, i16, i32, i48
+from tosa_engine.types import i8, i16, i32, i48
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def zero_point(draw: Draw, dtype: DType) -> tuple[DType, list[int]]:
 
 def rarely(draw: Draw) -> bool:
     """True once in a while, and not in the simplest case."""
-    return draw(st.integers(0, 15)) == 7
+    return bool(draw(st.integers(0, 15)) == 7)
 
 
 # Shapes
@@ -149,7 +149,7 @@ def draw_shape(draw: Draw, least: int = 0, most: int = 6) -> Shape:
 
 
 def draw_channels(draw: Draw) -> int:
-    return draw(st.one_of(st.integers(1, 5), st.sampled_from([7, 8, 9, 16, 17, 33])))
+    return int(draw(st.one_of(st.integers(1, 5), st.sampled_from([7, 8, 9, 16, 17, 33]))))
 
 
 def window(draw: Draw, kernel: int, stride: int, dilation: int, most_padding: int) -> tuple[int, int, int]:
@@ -179,7 +179,7 @@ def clamp(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 
 def nan_mode(draw: Draw) -> str:
-    return draw(st.sampled_from(["PROPAGATE", "IGNORE"]))
+    return str(draw(st.sampled_from(["PROPAGATE", "IGNORE"])))
 
 
 def binary(draw: Draw, spec: OpSpec, row: Row) -> Plan:
@@ -347,4 +347,3 @@ PLANS: dict[str, Callable[[Draw, OpSpec, Row], Plan]] = {
     "ARGMAX": along_axis, "REDUCE_SUM": along_axis, "REDUCE_MAX": along_axis, "RESCALE": rescale, "CONCAT": concat,
     "PAD": pad, "RESHAPE": reshape, "SLICE": slice_, "TRANSPOSE": transpose,
 }  # fmt: skip
-__all__ = ["cases", "corners", "draw_shape", "draw_values", "fp32"]
