@@ -222,3 +222,19 @@ def test_a_per_channel_rescale_stays_in_its_layout() -> None:
     assert [op.op for op in moved.main.operators if not op.op.startswith("CONST")] == ["TRANSPOSE", "RESCALE"]
     feeds = {"x": np.arange(60, dtype=np.int32).reshape(1, 3, 4, 5)}
     assert oracle.run(moved, feeds)[y.name].tobytes() == oracle.run(graph, feeds)[y.name].tobytes()
+
+
+def test_two_outputs_may_have_one_stand_in() -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    x = graph.main.add(Tensor("x", types.fp32, (1, 2, 3, 4)))
+    graph.main.inputs = ["x"]
+    flat = emit.operator("RESHAPE", [x, emit.dims((2, 3, 4))], (2, 3, 4))
+    turned = emit.operator("TRANSPOSE", [flat], (2, 4, 3), perms=(0, 2, 1))
+    same = emit.operator("TRANSPOSE", [flat], (2, 3, 4), perms=(0, 1, 2))
+    graph.main.outputs = [flat.name, turned.name, same.name]
+    feeds = {"x": np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)}
+    moved = layout.run(graph)
+    check.validate(moved)
+    before, after = oracle.run(graph, feeds), oracle.run(moved, feeds)
+    assert {n: a.tobytes() for n, a in after.items()} == {n: a.tobytes() for n, a in before.items()}

@@ -51,7 +51,7 @@ def keeps_order(shape: Shape, perms: Sequence[int]) -> bool:
 
 
 class Walk:
-    """One block on its way: `old` is read, `new` written; `stand_ins` maps names of `old` to (tensor of `new`, perms)."""
+    """One block: `old` is read, `new` written; `stand_ins` maps names of `old` to (tensor of `new`, perms)."""
 
     def __init__(self, old: Block) -> None:
         self.old, self.new = old, Block(old.name, list(old.inputs), list(old.outputs))
@@ -177,6 +177,10 @@ class Walk:
         if fresh_view and producer is not None and plain.name not in (*self.old.tensors, *self.new.outputs):
             del self.new.tensors[plain.name]
             producer.outputs = [name]
+            # the same object under its new name: other outputs may have it as their stand-in
+            plain.name, plain.source, plain.quant = name, old.source, old.quant
+            self.new.add(plain)
+            self.emit.producers[name] = producer
         else:
             self.new.operators.append(Operator("IDENTITY", [plain.name], [name], location=old.source))
-        self.new.add(replace(old))
+            self.new.add(replace(old))
