@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-F = TypeVar("F", bound="Callable[..., Any]")
+R = TypeVar("R")
 logger = logging.getLogger("tosa_engine")
 
 JIT: Final = os.environ.get("TOSA_ENGINE_JIT", "1") != "0"
@@ -34,34 +34,34 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.core import cgutils
     from numba.extending import intrinsic
 
-    __all__ = ["JIT", "cgutils", "has", "inline", "intrinsic", "ir", "jit", "numba_types"]
+    __all__ = ["JIT", "has", "inline", "intrinsic", "ir", "jit", "numba_types"]
 else:
     __all__ = ["JIT", "has", "inline", "jit"]
 
 
-def jit(function: F) -> F:
+def jit(function: Callable[..., R]) -> Callable[..., R]:
     """Compile on first call, without the GIL, and keep the code on disk. The function itself when the JIT is off."""
     if not JIT:
         return function
     folder = cache_folder()
     if folder is None:
-        return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)  # read when the function is wrapped, so no other user of numba sees it
+        return numba.njit(nogil=True, error_model="numpy")(function)
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder)  # read when the function is wrapped, so no other user of numba sees it
     try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
-def inline(function: F) -> F:
+def inline(function: Callable[..., R]) -> Callable[..., R]:
     """Like `jit`, for small functions that only compiled code calls: LLVM puts them into their callers."""
     if not JIT:
         return function
-    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
 
 
 @lru_cache(maxsize=1)

@@ -68,11 +68,11 @@ if JIT:
         if atomic_add(state, ARRIVED, 1) == workers - 1:
             atomic_add(state, ARRIVED, -workers)
             atomic_add(state, GENERATION, 1)
-        return generation
+        return int(generation)
 
     @jit
     def _spin(state: Any, generation: int, limit: int) -> bool:
-        for _ in range(limit):
+        for _ in range(limit):  # noqa: SIM110
             if atomic_load(state, GENERATION) != generation or atomic_load(state, ABORT) != 0:
                 return True
         return False

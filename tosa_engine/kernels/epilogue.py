@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 NO_TABLE = np.zeros(256, np.int8)
 # multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
 IDENTITY = Epilogue(
-    np.array([1 << 30], np.int32), np.array([30], np.int8), double_round=False, output_zp=0, low=-(1 << 31), high=(1 << 31) - 1
+    np.array([1 << 30], np.int32),
+    np.array([30], np.int8),
+    double_round=False,
+    output_zp=0,
+    low=-(1 << 31),
+    high=(1 << 31) - 1,
 )
 
 

@@ -25,7 +25,7 @@ def offset(row: int, dims: Any, strides: Any) -> int:
     for axis in range(len(dims) - 2, -1, -1):
         at += row % dims[axis] * strides[axis]
         row //= dims[axis]
-    return at
+    return int(at)
 
 
 @inline
@@ -55,7 +55,9 @@ def apply(op: int, shift: int, a: Any, step_a: int, b: Any, step_b: int, out: An
 
 
 @jit
-def arithmetic(op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: Any, sb: Any, out: Any, low: int, high: int) -> int:
+def arithmetic(
+    op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: Any, sb: Any, out: Any, low: int, high: int
+) -> int:
     """ADD, SUB and MUL of integers into int32, with broadcasting; `wrap`: MUL without a shift keeps the low 32 bits."""
     inner = dims[len(dims) - 1]
     step_a, step_b = sa[len(dims) - 1], sb[len(dims) - 1]
@@ -73,13 +75,13 @@ def arithmetic(op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: A
         else:
             bad = apply(op, shift, first, 0, second, step_b, target)
         if bad and not wrap:
-            return at
+            return int(at)
         at += run
     return -1
 
 
 @inline
-def scale(value: int, multiplier: int, shift: int, double: int) -> int:
+def scale(value: Any, multiplier: Any, shift: Any, double: Any) -> Any:
     """numerics.scale.apply_scale_32 (or _16); `double` is 2^30 for DOUBLE_ROUND with shift > 31, else 0."""
     rounding = (np.int64(1) << np.int64(shift - 1)) + (double if value >= 0 else -double)
     return (value * multiplier + rounding) >> np.int64(shift)
@@ -107,7 +109,7 @@ def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: 
 
 @jit
 def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, low: int, high: int) -> int:
-    """RESCALE; g: input zp, output zp, low, high, mask of an unsigned input (-1: none), 1 for scale32's range of values."""
+    """RESCALE; g: input zp, output zp, low, high, mask of an unsigned input (-1: none), 1 for scale32's range."""
     channels = len(multiplier)
     at = low
     while at < high:
@@ -119,7 +121,7 @@ def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, 
         else:
             bad = rescale_run(source, multiplier[first:end], shift[first:end], double[first:end], 1, g, target)
         if bad:
-            return at
+            return int(at)
         at += run
     return -1
 
@@ -138,7 +140,9 @@ def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
 
 
 @jit
-def rescaled_add(op: int, a: Any, b: Any, table_a: Any, table_b: Any, e32: Any, e64: Any, limits: Any, out: Any, low: int, high: int) -> int:
+def rescaled_add(
+    op: int, a: Any, b: Any, table_a: Any, table_b: Any, e32: Any, e64: Any, limits: Any, out: Any, low: int, high: int
+) -> int:
     """ADD or SUB of two int8 tensors that were scaled to int32, and scaled back to int8, in one pass.
 
     What the first two RESCALEs make of the 256 values of each input is known ahead: `table_a` and `table_b`.

@@ -101,10 +101,10 @@ def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high
                     if not safe:
                         for c in range(C):
                             if sums[c] > 2147483647 or sums[c] < -2147483648:
-                                return to + c
+                                return int(to + c)
             for c in range(C):
                 if sums[c] < -half or sums[c] >= half:
-                    return to + c
+                    return int(to + c)
                 value = apply_scale_32(sums[c], multiplier, shift, False) + limits[1]
                 out[to + c] = min(max(value, limits[2]), limits[3])
     return -1

@@ -10,7 +10,7 @@ from .. import types
 from .work import Kernel, Work, flat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..spec.table import Call
     from ..types import Array

@@ -29,7 +29,7 @@ def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: 
                     if (sums[r] > 2147483647 or sums[r] < -2147483648) and (first_bad < 0 or r < first_bad):
                         first_bad = np.int64(r)
         if first_bad >= 0:
-            return unit * right + first_bad
+            return int(unit * right + first_bad)
         for r in range(right):
             out[unit * right + r] = sums[r]
     return -1

@@ -13,8 +13,29 @@ import numpy as np
 
 from ._jit import inline, jit
 from .geometry import (
-    BATCH, BLOCK, BLOCKS, CHANNELS, DEPTH, FIRST_X, FIRST_Y, GROUPS, HEIGHT, IN_HEIGHT, IN_WIDTH, JUMP_X, JUMP_Y, LENGTH,
-    NATIVE, PANELS, PITCH, REPEAT, SEGMENTS, STEP_X, STEP_Y, TAIL, WIDTH, ZERO,
+    BLOCK,
+    BLOCKS,
+    CHANNELS,
+    DEPTH,
+    FIRST_X,
+    FIRST_Y,
+    GROUPS,
+    HEIGHT,
+    IN_HEIGHT,
+    IN_WIDTH,
+    JUMP_X,
+    JUMP_Y,
+    LENGTH,
+    NATIVE,
+    PANELS,
+    PITCH,
+    REPEAT,
+    SEGMENTS,
+    STEP_X,
+    STEP_Y,
+    TAIL,
+    WIDTH,
+    ZERO,
 )  # fmt: skip
 from .tile import MR, NR, tile_float, tile_int16
 from .vector import scale_rows, window_rows
@@ -85,7 +106,20 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
 
 
 @inline
-def finish(g: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, table: Any, out: Any, to: int, rows: int, count: int) -> None:
+def finish(
+    g: Any,
+    c: Any,
+    e32: Any,
+    e64: Any,
+    pitch: int,
+    channel: int,
+    limits: Any,
+    table: Any,
+    out: Any,
+    to: int,
+    rows: int,
+    count: int,
+) -> None:
     """The epilogue of `rows` pixels (or matrix rows) of one panel: bias, scale, zero point, clip, table."""
     stride = g[CHANNELS]
     scale_rows(g[NATIVE] != 0, c, e32, e64, pitch, channel, limits, out, to, stride, rows, count)
@@ -97,7 +131,22 @@ def finish(g: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits:
 
 
 @jit
-def conv_int(x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int) -> int:
+def conv_int(
+    x: Any,
+    b: Any,
+    g: Any,
+    offsets: Any,
+    e32: Any,
+    e64: Any,
+    limits: Any,
+    table: Any,
+    out: Any,
+    a: Any,
+    rows: Any,
+    c: Any,
+    low: int,
+    high: int,
+) -> int:
     """CONV2D of int8 (or int16 pairs in general) with the epilogue: bias, scale, zero point, clip, table."""
     panel_size = g[SEGMENTS] * g[LENGTH] * 2 * NR
     pitch = g[PANELS] * NR
@@ -121,7 +170,22 @@ def conv_int(x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: A
 
 
 @jit
-def depthwise_int(x: Any, w: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int) -> int:
+def depthwise_int(
+    x: Any,
+    w: Any,
+    g: Any,
+    offsets: Any,
+    e32: Any,
+    e64: Any,
+    limits: Any,
+    table: Any,
+    out: Any,
+    a: Any,
+    rows: Any,
+    c: Any,
+    low: int,
+    high: int,
+) -> int:
     """DEPTHWISE_CONV2D of int8 with the same epilogue; vectors run over the channels."""
     pitch = g[PANELS] * NR
     for unit in range(low, high):
@@ -145,7 +209,9 @@ def depthwise_int(x: Any, w: Any, g: Any, offsets: Any, e32: Any, e64: Any, limi
 
 
 @jit
-def conv_float(x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int) -> int:
+def conv_float(
+    x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
+) -> int:
     """CONV2D of float32: fused multiply-adds in the order ky, kx, ic, then the bias."""
     panel_size = g[SEGMENTS] * g[LENGTH] * NR
     for unit in range(low, high):
@@ -181,7 +247,9 @@ def multiply_add(first: Any, second: Any, target: Any) -> None:
 
 
 @jit
-def depthwise_float(x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, low: int, high: int) -> int:
+def depthwise_float(
+    x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, low: int, high: int
+) -> int:
     """DEPTHWISE_CONV2D of float32: products and sums each rounded, in the order ky, kx."""
     pitch = g[PANELS] * NR
     for unit in range(low, high):
@@ -204,7 +272,23 @@ def depthwise_float(x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a
 
 
 @jit
-def matmul_int(x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any, rows: Any, c: Any, b: Any, low: int, high: int) -> int:
+def matmul_int(
+    x: Any,
+    y: Any,
+    g: Any,
+    offsets: Any,
+    e32: Any,
+    e64: Any,
+    limits: Any,
+    table: Any,
+    out: Any,
+    a: Any,
+    rows: Any,
+    c: Any,
+    b: Any,
+    low: int,
+    high: int,
+) -> int:
     """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
     pitch, length = g[PANELS] * NR, g[LENGTH]

@@ -11,22 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import types
 from . import geometry as at
 from .epilogue import parameters
-from .work import Epilogue, Kernel, Work, aligned, constant, flat, geometry, native
+from .matmul import matmul_fp32, matmul_int, matmul_wide
+from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
+from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Epilogue, Kernel, Work, aligned, constant, flat, geometry, native
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..spec.table import Call
     from ..types import Array
     from .work import Run
-
-BUFFER_BYTES = 192 << 10  # of packed input per unit: a part of the second-level cache
-LEAST_UNITS = 8
-I32_MAX = (1 << 31) - 1
-I48_MAX = (1 << 47) - 1
 
 
 def _window(call: Call, depth: int, repeat: int, itemsize: int) -> tuple[dict[int, int], list[int], int]:
@@ -101,7 +97,11 @@ def per_channel_bias(call: Call, channels: int) -> Array:
 def accumulator_bound(call: Call) -> Array:
     """Per output channel, the largest magnitude that any partial sum and the result with its bias can have."""
     weight = constant(call, "weight").astype(np.int64) - call.weight_zp
-    sums = np.abs(weight).sum(axis=(1, 2, 3)) if call.spec.name == "CONV2D" else np.abs(weight).sum(axis=(0, 1)).reshape(-1)
+    sums = (
+        np.abs(weight).sum(axis=(1, 2, 3))
+        if call.spec.name == "CONV2D"
+        else np.abs(weight).sum(axis=(0, 1)).reshape(-1)
+    )
     low, high = call.in_t.minimum, call.in_t.maximum
     reach = max(abs(low - call.input_zp), abs(high - call.input_zp))
     return np.asarray(sums * reach + np.abs(per_channel_bias(call, len(sums)).astype(np.int64)))
@@ -169,7 +169,9 @@ def _depthwise_geometry(call: Call, panels: int, itemsize: int) -> tuple[dict[in
     g, _, _ = _window(call, call.C, call.M, itemsize)
     inner = call.C * call.M
     offsets = [
-        ky * call.dilation_y * g[at.PITCH] + kx * call.dilation_x * inner for ky in range(call.KH) for kx in range(call.KW)
+        ky * call.dilation_y * g[at.PITCH] + kx * call.dilation_x * inner
+        for ky in range(call.KH)
+        for kx in range(call.KW)
     ]
     g.update({at.SEGMENTS: len(offsets), at.CHANNELS: inner, at.NATIVE: native()})
     units = _split(g, panels)
@@ -200,7 +202,9 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
         def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.depthwise_int(x, weight, shape, distances, e32, e64, limits, table, out, *scratch, low, high)
+            return tensor_loops.depthwise_int(
+                x, weight, shape, distances, e32, e64, limits, table, out, *scratch, low, high
+            )
 
         return run_units
 
@@ -290,148 +294,6 @@ def depthwise_conv2d_wide(call: Call) -> Work:
         return lambda low, high, scratch: wide_loops.depthwise(x, weight, bias, g, out, low, high)
 
     return Work(call.N * call.OH * call.OW, 20.0 * call.N * call.OH * call.OW * weight.size, bind)
-
-
-def matmul_bound(call: Call) -> int:
-    reach = [max(abs(call.in_t.minimum - z), abs(call.in_t.maximum - z)) for z in (call.A_zp, call.B_zp)]
-    return int(call.C) * reach[0] * reach[1]
-
-
-def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
-    """MATMUL of int8."""
-    from . import tensor_loops
-
-    if matmul_bound(call) > I32_MAX:
-        assert epilogue is None
-        return matmul_wide(call)
-    panels, pairs = -(-call.W // 16), -(-call.C // 2)
-    g = {
-        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.LENGTH: pairs,
-        at.ZERO: call.A_zp, at.REPEAT: call.B_zp, at.NATIVE: native(),
-        at.BLOCK: max(6, min(call.H, BUFFER_BYTES // 2 // call.C)),
-    }  # fmt: skip
-    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
-    g[at.PANELS] = panels
-    g[at.GROUPS] = max(1, min(panels, LEAST_UNITS // (g[at.BLOCKS] * call.N)))
-    e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
-    shape, zero = geometry(g), np.zeros(1, np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.matmul_int(x, y, shape, zero, e32, e64, limits, table, out, *scratch, low, high)
-
-        return run_units
-
-    scratch = (
-        (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + 8),
-        (np.dtype(np.int32), 96), (np.dtype(np.int16), pairs * 32),
-    )  # fmt: skip
-    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], float(call.N * call.H * call.W * call.C), bind, scratch)
-
-
-def matmul_wide(call: Call) -> Work:
-    """MATMUL in 64-bit sums, every partial sum tested."""
-    from . import wide_loops
-
-    g = np.array([call.N, call.H, call.W, call.C, call.A_zp, call.B_zp, call.out_t.maximum], np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: wide_loops.matmul(x, y, g, out, *scratch, low, high)
-
-    scratch = ((np.dtype(np.int64), call.W),)
-    return Work(call.N * call.H, 20.0 * call.N * call.H * call.W * call.C, bind, scratch)
-
-
-def matmul_fp32(call: Call) -> Work:
-    from . import tensor_loops
-
-    panels = -(-call.W // 16)
-    groups = max(1, min(panels, LEAST_UNITS // call.N))
-    shape = geometry(
-        {at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels, at.GROUPS: groups, at.NATIVE: native()}
-    )
-    zero = np.zeros(1, np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.matmul_float(x, y, shape, zero, out, *scratch, low, high)
-
-        return run_units
-
-    scratch = ((np.dtype(np.int64), call.H + 8), (np.dtype(np.float32), 96), (np.dtype(np.float32), call.C * 16))
-    return Work(call.N * groups, 2.0 * call.N * call.H * call.W * call.C, bind, scratch)
-
-
-def _pool_geometry(call: Call) -> Array:
-    return np.array(
-        [call.N, call.IH, call.IW, call.C, call.OH, call.OW, call.kernel_y, call.kernel_x, *call.stride, call.pad_top,
-         call.pad_left], np.int64
-    )  # fmt: skip
-
-
-def max_pool2d(call: Call) -> Work:
-    from . import pool_loops
-
-    g = _pool_geometry(call)
-    ignore = call.nan_mode == "IGNORE"
-    is_float = call.in_out_t.is_float
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if is_float:
-            return lambda low, high, scratch: pool_loops.max_float(x, g, ignore, out, low, high)
-        return lambda low, high, scratch: pool_loops.max_int(x, g, call.in_out_t.minimum, out, low, high)
-
-    return Work(call.N * call.OH, float(call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x), bind)
-
-
-def avg_pool2d_int(call: Call) -> Work:
-    """AVG_POOL2D: sums and the scaled average in 64 bits; the only REQUIRE that can fail is the range of the sum."""
-    from . import pool_loops
-
-    g = _pool_geometry(call)
-    t = call.in_out_t
-    limits = np.array([call.input_zp, call.output_zp, t.minimum, t.maximum], np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: pool_loops.average_int(x, g, limits, out, *scratch, low, high)
-
-    cost = 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
-    return Work(call.N * call.OH, cost, bind, ((np.dtype(np.int64), call.C),))
-
-
-def avg_pool2d_fp32(call: Call) -> Work:
-    from . import pool_loops
-
-    g = _pool_geometry(call)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: pool_loops.average_float(x, g, out, low, high)
-
-    return Work(call.N * call.OH, 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
-
-
-def argmax(call: Call) -> Work:
-    from . import reduction_loops
-
-    left, size, right = types.count(call.shape1[: call.axis]), call.shape1[call.axis], types.count(call.shape1[call.axis + 1 :])
-    ignore = call.nan_mode == "IGNORE"
-    is_float = call.in_t.is_float
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if is_float:
-            return lambda low, high, scratch: reduction_loops.argmax_float(x, size, right, ignore, out, low, high)
-        return lambda low, high, scratch: reduction_loops.argmax_int(x, size, right, out, low, high)
-
-    return Work(left, 2.0 * left * size * right, bind)
 
 
 CONV = ("weight", "bias", "input_zp", "weight_zp")

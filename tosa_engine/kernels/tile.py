@@ -1,7 +1,7 @@
 """The tile micro-kernel: MR rows times NR columns of a matrix product, all of K at once, accumulators in registers.
 
-Rows are read in place: each has its own start in `a`, and K comes in `segments` runs of `length` steps that start at the
-same distances `offsets` from every row's start (the kernel rows of a convolution). Columns are packed as
+Rows are read in place: each has its own start in `a`, and K comes in `segments` runs of `length` steps that start at
+the same distances `offsets` from every row's start (the kernel rows of a convolution). Columns are packed as
 [segment, step, NR, group], `group` being the number of neighbours along K that one step takes: 2 for int16 (one
 instruction multiplies pairs and adds them), 1 for float32.
 
@@ -20,7 +20,7 @@ from ..numerics.fma import fma32
 from ._jit import JIT, has, inline, jit
 
 if JIT:
-    from ._jit import cgutils, intrinsic, ir, numba_types
+    from ._jit import intrinsic, ir, numba_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,18 +41,20 @@ class Unit:
     step: Callable[[Any, Any, Any, Any], Any]
 
 
+def _declare(module: Any, kind: Any, name: str) -> Any:
+    return module.globals[name] if name in module.globals else ir.Function(module, kind, name)
+
+
 def _pmaddwd(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
     wide, pairs = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(16), 2 * LANES)
-    multiply = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(wide, [pairs, pairs]), "llvm.x86.avx2.pmadd.wd"
+    multiply = _declare(builder.module, ir.FunctionType(wide, [pairs, pairs]), "llvm.x86.avx2.pmadd.wd"
     )
     return builder.add(accumulator, builder.call(multiply, [builder.bitcast(row, pairs), column]))
 
 
 def _fma(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
     vector = ir.VectorType(ir.FloatType(), LANES)
-    fused = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
+    fused = _declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
     )
     return builder.call(fused, [row, column, accumulator])
 
@@ -62,7 +64,9 @@ AVX2_FLOAT = Unit("avx2", ("avx2", "fma"), "f32", 1, _fma)
 
 
 @jit
-def generic_tile_int16(a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int) -> None:
+def generic_tile_int16(
+    a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
+) -> None:
     """The int32 tile c[MR * NR] of a (int16) and b (int16 pairs)."""
     for i in range(MR * NR):
         c[i] = 0
@@ -81,7 +85,9 @@ fma = jit(fma32)
 
 
 @jit
-def generic_tile_float(a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int) -> None:
+def generic_tile_float(
+    a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
+) -> None:
     """The float32 tile c[MR * NR] of a and b, each product fused with its addition, in the order of K."""
     for i in range(MR * NR):
         c[i] = np.float32(0.0)
@@ -178,7 +184,16 @@ def emit(unit: Unit) -> Any:
 
     @intrinsic
     def tile(
-        typingctx: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, c: Any, offsets: Any, segments: Any, length: Any
+        typingctx: Any,
+        a: Any,
+        rows: Any,
+        first: Any,
+        b: Any,
+        start: Any,
+        c: Any,
+        offsets: Any,
+        segments: Any,
+        length: Any,
     ) -> Any:
         index = numba_types.int64
         sig = numba_types.void(a, rows, index, b, index, c, offsets, index, index)

@@ -1,5 +1,6 @@
 """Two pieces of vector code that numba's loops don't reach by themselves: scaling accumulators, and the windows of a
-depthwise convolution. Each has a plain form with the same bytes, which runs on other processors and when the JIT is off.
+depthwise convolution. Each has a plain form with the same bytes, which runs on other processors and when the JIT is
+off.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ DOUBLE: Final = 1
 
 
 @jit
-def plain_scale(c: Any, at: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, count: int) -> None:
+def plain_scale(
+    c: Any, at: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, count: int
+) -> None:
     """out[to + j] = clip(scale(c[at + j] + bias) + zp) for j < count: numerics.scale.scale_in_words, per channel.
 
     `limits` holds the zero point and the bounds of the clip. The caller has proved the REQUIREs.
@@ -125,7 +128,16 @@ def _make_scale() -> Any:
 def _make_scale_rows() -> Any:
     @intrinsic
     def scale_rows(
-        typingctx: Any, c: Any, e32: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any, rows: Any
+        typingctx: Any,
+        c: Any,
+        e32: Any,
+        pitch: Any,
+        channel: Any,
+        limits: Any,
+        out: Any,
+        to: Any,
+        stride: Any,
+        rows: Any,
     ) -> Any:
         index = numba_types.int64
         sig = numba_types.void(c, e32, index, index, limits, out, index, index, index)
@@ -155,7 +167,13 @@ def _make_scale_rows() -> Any:
 
 
 def _emit_rows(
-    builder: Any, data: Sequence[Any], parameters: Sequence[Any], bounds: Sequence[Any], places: Sequence[Any], part: int, bits: int
+    builder: Any,
+    data: Sequence[Any],
+    parameters: Sequence[Any],
+    bounds: Sequence[Any],
+    places: Sequence[Any],
+    part: int,
+    bits: int,
 ) -> None:
     """A loop over rows of LANES accumulators each, the parameters staying in registers."""
     i64 = ir.IntType(64)
@@ -178,7 +196,7 @@ def _emit_rows(
 
 
 def _emit_fast(builder: Any, value: Any, parameters: Sequence[Any], bounds: Sequence[Any]) -> Any:
-    """numerics.scale.scale_in_high_words: one widening multiply for the even lanes, one for the odd, no 64-bit shift."""
+    """numerics.scale.scale_in_high_words: one widening multiply for the even lanes, one for the odd lanes."""
     bias, multiplier, right, half = parameters
     narrow, wide = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(64), LANES // 2)
     word = _constant(LANES // 2, 64, 32)
@@ -198,7 +216,9 @@ def _emit_fast(builder: Any, value: Any, parameters: Sequence[Any], bounds: Sequ
 
 
 @jit
-def plain_windows(a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int, c: Any) -> None:
+def plain_windows(
+    a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int, c: Any
+) -> None:
     """c[p * NR + j] = sum over taps t of a[rows[first + p] + offsets[t] + channel + j] * w, for NR neighbours j.
 
     Weights come in pairs of taps, [taps / 2, NR, 2] from `at` on, with the channels in LANE_ORDER; `taps` is even.
@@ -223,7 +243,17 @@ def _interleave(builder: Any, first: Any, second: Any, upper: bool) -> Any:
 def _make_windows() -> Any:
     @intrinsic
     def windows(
-        typingctx: Any, a: Any, rows: Any, first: Any, pixels: Any, channel: Any, offsets: Any, taps: Any, w: Any, at: Any, c: Any
+        typingctx: Any,
+        a: Any,
+        rows: Any,
+        first: Any,
+        pixels: Any,
+        channel: Any,
+        offsets: Any,
+        taps: Any,
+        w: Any,
+        at: Any,
+        c: Any,
     ) -> Any:
         index = numba_types.int64
         sig = numba_types.void(a, rows, index, index, index, offsets, index, w, index, c)
@@ -293,7 +323,20 @@ if NATIVE:
     native_scale, native_scale_rows, native_windows = _make_scale(), _make_scale_rows(), _make_windows()
 
     @inline
-    def scale_rows(native: bool, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, stride: int, rows: int, count: int) -> None:
+    def scale_rows(
+        native: bool,
+        c: Any,
+        e32: Any,
+        e64: Any,
+        pitch: int,
+        channel: int,
+        limits: Any,
+        out: Any,
+        to: int,
+        stride: int,
+        rows: int,
+        count: int,
+    ) -> None:
         """plain_scale of `count` <= NR channels for each of `rows` rows; whole rows in vector code when `native`."""
         if native and count == NR and limits[4] != 0:
             native_scale_rows(c, e32, pitch, channel, limits, out, to, stride, rows)
@@ -305,7 +348,19 @@ if NATIVE:
                 plain_scale(c, r * NR, e32, e64, pitch, channel, limits, out, to + r * stride, count)
 
     @inline
-    def window_rows(native: bool, a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int, c: Any) -> None:
+    def window_rows(
+        native: bool,
+        a: Any,
+        rows: Any,
+        first: int,
+        pixels: int,
+        channel: int,
+        offsets: Any,
+        taps: int,
+        w: Any,
+        at: int,
+        c: Any,
+    ) -> None:
         """plain_windows, in vector code when `native`."""
         if native:
             native_windows(a, rows, first, pixels, channel, offsets, taps, w, at, c)
@@ -315,12 +370,37 @@ if NATIVE:
 else:
 
     @inline
-    def scale_rows(native: bool, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, stride: int, rows: int, count: int) -> None:
+    def scale_rows(
+        native: bool,
+        c: Any,
+        e32: Any,
+        e64: Any,
+        pitch: int,
+        channel: int,
+        limits: Any,
+        out: Any,
+        to: int,
+        stride: int,
+        rows: int,
+        count: int,
+    ) -> None:
         """plain_scale of `count` <= NR channels for each of `rows` rows."""
         for r in range(rows):
             plain_scale(c, r * NR, e32, e64, pitch, channel, limits, out, to + r * stride, count)
 
     @inline
-    def window_rows(native: bool, a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int, c: Any) -> None:
+    def window_rows(
+        native: bool,
+        a: Any,
+        rows: Any,
+        first: int,
+        pixels: int,
+        channel: int,
+        offsets: Any,
+        taps: int,
+        w: Any,
+        at: int,
+        c: Any,
+    ) -> None:
         """plain_windows."""
         plain_windows(a, rows, first, pixels, channel, offsets, taps, w, at, c)

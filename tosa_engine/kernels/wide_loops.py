@@ -43,7 +43,7 @@ def conv(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) 
                             acc += np.int64(np.int32(np.int32(values[ic]) - zero32) * weights[ic])
             acc += bias[oc]
             if bad or acc > limit or acc < -limit - 1:
-                return unit * OC + oc
+                return int(unit * OC + oc)
             out[unit * OC + oc] = acc
     return -1
 
@@ -73,7 +73,7 @@ def depthwise(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: 
                 acc += bias[c * M + m]
                 at = (unit * C + c) * M + m
                 if bad or acc > limit or acc < -limit - 1:
-                    return at
+                    return int(at)
                 out[at] = acc
     return -1
 
@@ -99,7 +99,7 @@ def matmul(x: Any, y: Any, g: Any, out: Any, sums: Any, low: int, high: int) -> 
                     if (sums[w] > limit or sums[w] < -limit - 1) and (first_bad < 0 or w < first_bad):
                         first_bad = np.int64(w)
         if first_bad >= 0:
-            return unit * W + first_bad
+            return int(unit * W + first_bad)
         for w in range(W):
             out[unit * W + w] = sums[w]
     return -1

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..types import Array, Shape
 
 ALIGNMENT: Final = 64
+BUFFER_BYTES: Final = 192 << 10  # of packed input per unit: a part of the second-level cache
+LEAST_UNITS: Final = 8  # that a large step is cut into
+I32_MAX: Final = (1 << 31) - 1
 DONE: Final = -1
 Scratch = tuple["np.dtype[Any]", int]
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..infer import infer
 from ..kernels import KERNELS
-from .late import late_work, unknown
 from ..kernels.work import DONE, aligned
 from ..passes import composites
 from ..spec import bind_operator
 from .arena import Life, place
 from .fuse import fuse
+from .late import late_work, unknown
 from .steps import Plan, Step
 
 if TYPE_CHECKING:
@@ -130,4 +130,6 @@ def _lives(
     for name in block.outputs:
         last[roots[name]] = len(steps)
     used = {n: f for n, f in first.items() if n not in constants}
-    return {n: Life(block.tensors[n].size * block.tensors[n].dtype.storage.itemsize, f, last[n]) for n, f in used.items()}
+    return {
+        n: Life(block.tensors[n].size * block.tensors[n].dtype.storage.itemsize, f, last[n]) for n, f in used.items()
+    }

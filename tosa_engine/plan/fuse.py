@@ -1,6 +1,6 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Two patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, then CLAMP, then TABLE as its epilogue.
+Two patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
 ADD and SUB of two RESCALEs from int8 take these and the RESCALE and CLAMP behind. Either is done only when bounds prove
 that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in between, and none of them is kept.
 """
@@ -15,10 +15,12 @@ import numpy as np
 from .. import types
 from ..kernels import KERNELS, Epilogue
 from ..kernels.ewise_binary import rescaled_add
-from .late import unknown
-from ..kernels.tensor_ops import I32_MAX, accumulator_bound, matmul_bound
+from ..kernels.matmul import matmul_bound
+from ..kernels.tensor_ops import accumulator_bound
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
+from ..kernels.work import I32_MAX
 from ..numerics.scale import apply_scale_32
+from .late import unknown
 from .steps import Step
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Fusion:
         self.fixed = keep | set(outputs)
 
     def next(self, name: str, op: str) -> Call | None:
-        """The only reader of a tensor that needn't be stored, when it is this operator reading it as its first input."""
+        """The only reader of a tensor that needn't be stored, if it is this operator reading it as its first input."""
         found = self.readers.get(name, [])
         if name in self.fixed or len(found) != 1 or found[0].spec.name != op or found[0].operator.inputs[0] != name:
             return None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ..errors import raise_all
 from ..graph import Block
 from ..infer import violations
-from ..spec import bind_operator
 from ..kernels.work import Work, aligned
+from ..spec import bind_operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..graph import Tensor
     from ..kernels import Kernel

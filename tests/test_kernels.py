@@ -1,0 +1,285 @@
+"""Every kernel computes what the oracle does, however its work is split and whichever vector unit does it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from .strategies import cases
+from tosa_engine import oracle
+from tosa_engine.errors import RequireViolation, Unsupported, UsageError
+from tosa_engine.kernels import KERNELS, work
+from tosa_engine.kernels._jit import has
+from tosa_engine.numerics import fma, lookup, scale
+from tosa_engine.plan import prepare
+from tosa_engine.spec import bind_operator
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Graph
+    from tosa_engine.spec.table import Call
+    from tosa_engine.types import Array
+
+ROOT = Path(__file__).parents[1]
+VARIANTS = ["generic", pytest.param("avx2", marks=pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here"))]
+ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE")
+SUMS = {"CONV2D", "DEPTHWISE_CONV2D", "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
+TILED = [key for key in ROWS if key[0] in ("CONV2D", "DEPTHWISE_CONV2D", "MATMUL")]
+
+
+def values_of(graph: Graph, feeds: dict[str, Array]) -> dict[str, Array]:
+    constants = {t.name: t.data for t in graph.main.tensors.values() if t.data is not None}
+    return {**constants, **feeds}
+
+
+def arguments(call: Call, values: dict[str, Array]) -> dict[str, Array | list[Array]]:
+    found = {a.name: call.tensors[a.name] for a in call.spec.inputs}
+    return {n: [values[i.name] for i in t] if isinstance(t, list) else values[t.name] for n, t in found.items()}
+
+
+def split(call: Call, values: dict[str, Array], threads: int) -> tuple[Array, int]:
+    """The kernel's output and status, its units split among threads with scratch of their own."""
+    prepared = prepare(call)
+    out = np.full(call.shape_of("output"), 1, call.tensor("output").dtype.storage)
+    run = prepared.bind([values[n] for n in call.operator.inputs], [out])
+    statuses: list[int] = []
+
+    def part(worker: int) -> None:
+        low, high = prepared.units * worker // threads, prepared.units * (worker + 1) // threads
+        scratch = [work.aligned(count, dtype) for dtype, count in prepared.scratch]
+        for memory in scratch:
+            memory.view(np.uint8)[:] = 0x55  # a kernel must not depend on what it finds there
+        if low < high:
+            statuses.append(run(low, high, scratch))
+
+    workers = [threading.Thread(target=part, args=(i,)) for i in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(statuses) == min(threads, prepared.units)
+    return out, max(statuses)
+
+
+def check_case(case: tuple[Graph, dict[str, Array]], threads: int) -> None:
+    graph, feeds = case
+    call, values = bind_operator(graph.main.operators[-1], graph.main), values_of(graph, feeds)
+    got, status = split(call, values, threads)
+    try:
+        (wanted,) = oracle.run_operator(call, arguments(call, values))
+    except RequireViolation:
+        assert status != work.DONE
+        return
+    assert status == work.DONE
+    if call.spec.name in SUMS and got.dtype.kind == "f":
+        check_sums(call, values, got, wanted)
+    else:
+        np.testing.assert_array_equal(got, wanted)
+
+
+def check_sums(call: Call, values: dict[str, Array], got: Array, wanted: Array) -> None:
+    """Float32 sums differ from the oracle's float64 ones by rounding: some units of the sum of magnitudes.
+
+    Where padding meets weights that aren't finite, the specification lets a kernel multiply zeros with them.
+    """
+    if "weight" in values and not np.isfinite(values["weight"]).all():
+        return
+    magnitudes = {n: np.abs(a) for n, a in values.items()}
+    (room,) = oracle.run_operator(call, arguments(call, magnitudes))
+    known = np.isfinite(room) & (room < 1e37)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(got.astype(np.float64) - wanted)
+    assert (error[known] <= 2.0**-18 * room[known] + 1e-36).all()
+
+
+@pytest.mark.parametrize(("op", "row"), ROWS)
+def test_kernel_equals_oracle(op: str, row: str) -> None:
+    @settings(max_examples=25)
+    @given(cases(op, row), st.integers(1, 3))
+    def run(case: tuple[Graph, dict[str, Array]], threads: int) -> None:
+        check_case(case, threads)
+
+    run()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("op", "row"), TILED)
+def test_each_vector_unit_equals_oracle(op: str, row: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+
+    @settings(max_examples=15)
+    @given(cases(op, row), st.integers(1, 3))
+    def run(case: tuple[Graph, dict[str, Array]], threads: int) -> None:
+        check_case(case, threads)
+
+    run()
+
+
+@pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here")
+@pytest.mark.parametrize(("op", "row"), [k for k in TILED if "fp32" in k[1]])
+def test_float_bytes_are_the_same_on_every_vector_unit(op: str, row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @settings(max_examples=15)
+    @given(cases(op, row))
+    def run(case: tuple[Graph, dict[str, Array]]) -> None:
+        graph, feeds = case
+        call, values = bind_operator(graph.main.operators[-1], graph.main), values_of(graph, feeds)
+        found = []
+        for variant in ("generic", "avx2"):
+            monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+            found.append(split(call, values, 1)[0])
+        np.testing.assert_array_equal(found[0], found[1])
+
+    run()
+
+
+def test_an_unknown_variant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", "mmx")
+    with pytest.raises(UsageError, match=r"^TOSA_ENGINE_KERNELS: unknown variant 'mmx'; choose from: generic, avx2$"):
+        work.variant()
+
+
+def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", "avx2")
+    monkeypatch.setattr("tosa_engine.kernels._jit.features", frozenset)
+    with pytest.raises(Unsupported, match="has no avx2"):
+        work.variant()
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("depth", [2, 10, 1152])
+def test_the_int16_tile_is_exact(native: bool, depth: int) -> None:
+    from tosa_engine.kernels.tile import MR, NR, tile_int16
+    from tosa_engine.kernels._jit import jit
+
+    rng = np.random.default_rng(depth)
+    a = rng.choice(np.array([-255, 255, 1], np.int16), MR * depth)
+    columns = rng.choice(np.array([-128, 127], np.int16), (depth, NR))
+    b = work.aligned(depth * NR, np.int16)
+    b[:] = columns.reshape(depth // 2, 2, NR).transpose(0, 2, 1).reshape(-1)
+    c = np.zeros(MR * NR, np.int32)
+    rows, offsets = np.arange(MR, dtype=np.int64) * depth, np.zeros(1, np.int64)
+    jit(tile_int16.py_func)(native, a, rows, 0, b, 0, c, offsets, 1, depth // 2)
+    wanted = a.reshape(MR, depth).astype(np.int64) @ columns.astype(np.int64)
+    np.testing.assert_array_equal(c.reshape(MR, NR), wanted)
+
+
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(FLOATS, FLOATS, FLOATS)
+def test_fma32_rounds_once(a: float, b: float, c: float) -> None:
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    assume(abs(exact) < Fraction(2) ** 127)
+    with np.errstate(all="ignore"):
+        got = float(fma.fma32(np.float32(a), np.float32(b), np.float32(c)))
+        below, above = (float(np.nextafter(np.float32(got), np.float32(end))) for end in (-np.inf, np.inf))
+    assert all(abs(exact - Fraction(got)) <= abs(exact - Fraction(other)) for other in (below, above))
+
+
+@given(st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, (1 << 31) - 1), st.integers(2, 62))
+def test_scales_in_words_equal_apply_scale_32(value: int, multiplier: int, shift: int) -> None:
+    assume(-(1 << (shift - 1)) <= value < 1 << (shift - 1))
+    wanted = scale.apply_scale_32(value, multiplier, shift, double_round=False)
+    rounding, left, right = scale.scale_in_words(multiplier, shift)
+    assert ((value * multiplier + rounding) << left) >> 32 >> right == wanted
+    assert -(1 << 63) <= (value * multiplier + rounding) << left < 1 << 63
+    if shift >= 33:
+        assert scale.scale_in_high_words(value, multiplier, shift) == wanted
+
+
+@given(st.integers(1, 1 << 26), st.integers(-(1 << 20), 1 << 20))
+def test_reciprocal_scale_divides_multiples_exactly(count: int, mean: int) -> None:
+    multiplier, shift = scale.reciprocal_scale(count)
+    assert 1 << 30 <= multiplier < 1 << 31
+    assume(abs(mean * count) < 1 << 31)
+    assert scale.apply_scale_32(mean * count, multiplier, shift, double_round=False) == mean
+
+
+def test_lookup_meets_its_entries_and_interpolates() -> None:
+    table = (np.arange(513) * 100 - 25600).astype(np.int16)
+    assert lookup.slopes_fit(table)
+    assert [lookup.apply_lookup_s(table, v) for v in (-32768, 0, 1, 32767)] == [-3276800, 0, 100, 3276700]
+    table[256:] = -32768
+    table[255] = 32767
+    assert not lookup.slopes_fit(table)
+
+
+EVERY_EXAMPLE = """
+import sys
+import numpy as np
+from tosa_engine import oracle
+from tosa_engine.run import Session
+from tosa_engine.spec import TABLE
+
+rng = np.random.default_rng(0)
+done = 0
+for spec in TABLE.values():
+    for row in spec.rows:
+        graph = spec.example(row).graph()
+        if not graph.main.outputs:
+            continue
+        feeds = {}
+        for t in graph.inputs:
+            if t.dtype.is_float:
+                feeds[t.name] = rng.standard_normal(t.shape).astype(t.dtype.storage)
+            else:
+                feeds[t.name] = rng.integers(0, min(t.dtype.maximum, 99), t.shape, endpoint=True).astype(t.dtype.storage)
+        wanted = oracle.run(graph, feeds)
+        (got,) = Session(graph, threads=2).run(None, feeds)
+        np.testing.assert_allclose(got, wanted[graph.main.outputs[0]], rtol=1e-5 if got.dtype.kind == "f" else 0)
+        done += 1
+print(done, "numba" in sys.modules)
+"""
+
+
+def test_every_kernel_runs_as_plain_python() -> None:
+    environment = {**os.environ, "TOSA_ENGINE_JIT": "0", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", EVERY_EXAMPLE], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    count, numba = done.stdout.split()
+    assert int(count) >= len(KERNELS) - 1
+    assert numba == "False"
+
+
+CACHE = """
+import os, pathlib, numpy as np
+from tosa_engine.kernels import _jit, ewise_loops
+print(_jit.cache_folder())
+out = np.zeros(4, np.int32)
+one = np.ones(4, np.int32)
+dims = np.array([4], np.int64)
+step = np.array([1], np.int64)
+assert ewise_loops.arithmetic(0, 0, False, one, one, dims, step, step, out, 0, 4) == -1
+assert out.tolist() == [2, 2, 2, 2]
+"""
+
+
+def test_compiled_code_is_kept_on_disk_or_a_warning_says_why(tmp_path: Path) -> None:
+    def run(folder: Path) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "TOSA_ENGINE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), "TOSA_ENGINE_JIT": "1"}
+        return subprocess.run(
+            [sys.executable, "-c", CACHE], capture_output=True, text=True, check=False, env=environment
+        )
+
+    first = run(tmp_path)
+    assert first.returncode == 0, first.stderr
+    kept = list(tmp_path.rglob("*.nbc"))
+    assert kept
+    assert all(Path(first.stdout.strip()) in path.parents for path in kept)
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    second = run(blocked)
+    assert second.returncode == 0, second.stderr
+    assert "compiled kernels can't be kept" in second.stderr
+    assert second.stdout.strip() == "None"

@@ -1,0 +1,100 @@
+"""MATMUL: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import geometry as at
+from .epilogue import parameters
+from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Work, flat, geometry, native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+    from .work import Epilogue, Run
+
+
+def matmul_bound(call: Call) -> int:
+    reach = [max(abs(call.in_t.minimum - z), abs(call.in_t.maximum - z)) for z in (call.A_zp, call.B_zp)]
+    return int(call.C * reach[0] * reach[1])
+
+
+def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
+    """MATMUL of int8."""
+    from . import tensor_loops
+
+    if matmul_bound(call) > I32_MAX:
+        assert epilogue is None
+        return matmul_wide(call)
+    panels, pairs = -(-call.W // 16), -(-call.C // 2)
+    g = {
+        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.LENGTH: pairs,
+        at.ZERO: call.A_zp, at.REPEAT: call.B_zp, at.NATIVE: native(),
+        at.BLOCK: max(6, min(call.H, BUFFER_BYTES // 2 // call.C)),
+    }  # fmt: skip
+    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
+    g[at.PANELS] = panels
+    g[at.GROUPS] = max(1, min(panels, LEAST_UNITS // (g[at.BLOCKS] * call.N)))
+    e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
+    shape, zero = geometry(g), np.zeros(1, np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+
+        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return tensor_loops.matmul_int(x, y, shape, zero, e32, e64, limits, table, out, *scratch, low, high)
+
+        return run_units
+
+    scratch = (
+        (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + 8),
+        (np.dtype(np.int32), 96), (np.dtype(np.int16), pairs * 32),
+    )  # fmt: skip
+    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], float(call.N * call.H * call.W * call.C), bind, scratch)
+
+
+def matmul_wide(call: Call) -> Work:
+    """MATMUL in 64-bit sums, every partial sum tested."""
+    from . import wide_loops
+
+    g = np.array([call.N, call.H, call.W, call.C, call.A_zp, call.B_zp, call.out_t.maximum], np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+        return lambda low, high, scratch: wide_loops.matmul(x, y, g, out, *scratch, low, high)
+
+    scratch = ((np.dtype(np.int64), call.W),)
+    return Work(call.N * call.H, 20.0 * call.N * call.H * call.W * call.C, bind, scratch)
+
+
+def matmul_fp32(call: Call) -> Work:
+    from . import tensor_loops
+
+    panels = -(-call.W // 16)
+    groups = max(1, min(panels, LEAST_UNITS // call.N))
+    shape = geometry(
+        {
+            at.HEIGHT: call.H,
+            at.CHANNELS: call.W,
+            at.DEPTH: call.C,
+            at.PANELS: panels,
+            at.GROUPS: groups,
+            at.NATIVE: native(),
+        }
+    )
+    zero = np.zeros(1, np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+
+        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return tensor_loops.matmul_float(x, y, shape, zero, out, *scratch, low, high)
+
+        return run_units
+
+    scratch = ((np.dtype(np.int64), call.H + 8), (np.dtype(np.float32), 96), (np.dtype(np.float32), call.C * 16))
+    return Work(call.N * groups, 2.0 * call.N * call.H * call.W * call.C, bind, scratch)

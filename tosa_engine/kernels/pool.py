@@ -1,0 +1,88 @@
+"""MAX_POOL2D, AVG_POOL2D and ARGMAX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import types
+from .work import Work, flat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+    from .work import Run
+
+
+def _pool_geometry(call: Call) -> Array:
+    return np.array(
+        [call.N, call.IH, call.IW, call.C, call.OH, call.OW, call.kernel_y, call.kernel_x, *call.stride, call.pad_top,
+         call.pad_left], np.int64
+    )  # fmt: skip
+
+
+def max_pool2d(call: Call) -> Work:
+    from . import pool_loops
+
+    g = _pool_geometry(call)
+    ignore = call.nan_mode == "IGNORE"
+    is_float = call.in_out_t.is_float
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        if is_float:
+            return lambda low, high, scratch: pool_loops.max_float(x, g, ignore, out, low, high)
+        return lambda low, high, scratch: pool_loops.max_int(x, g, call.in_out_t.minimum, out, low, high)
+
+    return Work(call.N * call.OH, float(call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x), bind)
+
+
+def avg_pool2d_int(call: Call) -> Work:
+    """AVG_POOL2D: sums and the scaled average in 64 bits; the only REQUIRE that can fail is the range of the sum."""
+    from . import pool_loops
+
+    g = _pool_geometry(call)
+    t = call.in_out_t
+    limits = np.array([call.input_zp, call.output_zp, t.minimum, t.maximum], np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return lambda low, high, scratch: pool_loops.average_int(x, g, limits, out, *scratch, low, high)
+
+    cost = 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    return Work(call.N * call.OH, cost, bind, ((np.dtype(np.int64), call.C),))
+
+
+def avg_pool2d_fp32(call: Call) -> Work:
+    from . import pool_loops
+
+    g = _pool_geometry(call)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return lambda low, high, scratch: pool_loops.average_float(x, g, out, low, high)
+
+    return Work(call.N * call.OH, 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
+
+
+def argmax(call: Call) -> Work:
+    from . import reduction_loops
+
+    left, size, right = (
+        types.count(call.shape1[: call.axis]),
+        call.shape1[call.axis],
+        types.count(call.shape1[call.axis + 1 :]),
+    )
+    ignore = call.nan_mode == "IGNORE"
+    is_float = call.in_t.is_float
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        if is_float:
+            return lambda low, high, scratch: reduction_loops.argmax_float(x, size, right, ignore, out, low, high)
+        return lambda low, high, scratch: reduction_loops.argmax_int(x, size, right, out, low, high)
+
+    return Work(left, 2.0 * left * size * right, bind)

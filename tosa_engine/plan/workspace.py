@@ -1,0 +1,95 @@
+"""The memory of a run: the arena, each worker's scratch, and the steps bound to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..kernels.work import aligned
+
+if TYPE_CHECKING:
+    from ..kernels.work import Run
+    from ..types import Array
+    from .steps import Plan, Step
+
+SMALL = 200_000.0  # cost of a step that isn't worth sharing
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A step bound to memory: what runs, in how many units, on which scratch of each worker."""
+
+    step: Step
+    run: Run | None
+    units: int
+    shared: bool
+    scratch: tuple[tuple[Array, ...], ...]
+
+
+class Workspace:
+    """The memory of one run at a time: the arena, each worker's scratch, and the steps bound to them."""
+
+    def __init__(self, plan: Plan, workers: int) -> None:
+        self.plan = plan
+        self._memory = aligned(plan.arena.size, np.uint8)
+        self._views: dict[str, Array] = {}
+        most = max((_bytes(s) for s in plan.steps), default=0)
+        scratch = [aligned(most, np.uint8) for _ in range(workers)]
+        self.steps = [self._bind(step, scratch) for step in plan.steps]
+        written = {n for step in plan.steps for _, n in _outputs(step)}
+        writer = {n: op.name for op in plan.block.operators for n in op.outputs}
+        self._early = [(writer.get(n, ""), n) for n in plan.block.tensors if n not in written and self._known(n)]
+
+    def _known(self, name: str) -> bool:
+        root = self.plan.roots[name]
+        return root in self.plan.constants or root in self.plan.arena.offsets
+
+    def view(self, name: str) -> Array:
+        """The array of a tensor, in the arena or a constant."""
+        if name not in self._views:
+            tensor = self.plan.block.tensors[name]
+            root, shape = self.plan.roots[name], tensor.shape
+            assert shape is not None
+            if root in self.plan.constants:
+                self._views[name] = self.plan.constants[root].reshape(shape)
+            else:
+                start = self.plan.arena.offsets[root]
+                size = tensor.size * tensor.dtype.storage.itemsize
+                self._views[name] = self._memory[start : start + size].view(tensor.dtype.storage).reshape(shape)
+        return self._views[name]
+
+    def _bind(self, step: Step, scratch: list[Array]) -> Bound:
+        work = step.work
+        if work is None:
+            return Bound(step, None, 0, shared=False, scratch=())
+        run = work.bind([self.view(n) for n in step.inputs], [self.view(step.output)])
+        shared = work.units > 1 and work.cost >= SMALL
+        return Bound(step, run, work.units, shared, tuple(_carve(step, memory) for memory in scratch))
+
+    def written_by(self, step: Step | None) -> list[tuple[str, str]]:
+        """(node, tensor) that are known after a step: kept ones among its operators' outputs; at the start the rest."""
+        if step is None:
+            return self._early
+        return [(node, name) for node, name in _outputs(step) if name in self.plan.keep]
+
+
+def _bytes(step: Step) -> int:
+    work = step.work
+    return 0 if work is None else sum(-(-count * dtype.itemsize // 64) * 64 for dtype, count in work.scratch)
+
+
+def _carve(step: Step, memory: Array) -> tuple[Array, ...]:
+    assert step.work is not None
+    found: list[Array] = []
+    at = 0
+    for dtype, count in step.work.scratch:
+        size = count * dtype.itemsize
+        found.append(memory[at : at + size].view(dtype))
+        at += -(-size // 64) * 64
+    return tuple(found)
+
+
+def _outputs(step: Step) -> list[tuple[str, str]]:
+    return [(call.operator.name, name) for call in step.calls for name in call.operator.outputs]
