@@ -20,10 +20,12 @@ from tosa_engine.passes import run_pipeline
 DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.nnef"
 TEXT = (DIGITS / "graph.nnef").read_text(encoding="utf-8")
 WORDS = (
-    *"version extension graph fragment -> ( ) [ ] { } , ; = : < > ? true false scalar integer logical string".split(),
+    "version", "extension", "graph", "fragment", "->", *"()[]{},;=:<>?", "true", "false", "scalar", "integer",
+    "logical",
     *OPERATIONS, "x", "y", "z", "input", "padding", "shape", "axes", "label", "1.0", "0", "1", "-1", "2147483647",
     "99999999999999999999", "1e400", "''", "'constant'", '"ignore"', "#", "\n", "\0", "é",
 )  # fmt: skip
+NUMBERS = ("0", "2", "3", "7", "16", "-1", "65536", "2147483647", "0.5", "1e-5")
 
 
 def survives(text: str) -> bool:
@@ -32,8 +34,7 @@ def survives(text: str) -> bool:
         document = parse_text(text, "graph.nnef")
         document.container = nnef.open_container(DIGITS)
         graph = run_pipeline(mapping.map_document(document))
-    except TosaEngineError as problem:
-        assert str(problem)
+    except TosaEngineError:
         return False
     check.check(graph)
     return True
@@ -73,7 +74,7 @@ def mutations(seed: int) -> str:
         else:  # another number in place of one
             digits = [i for i, c in enumerate(text) if c.isdigit()]
             i = rng.choice(digits)
-            text = text[:i] + rng.choice(["0", "2", "3", "7", "16", "-1", "65536", "2147483647", "0.5", "1e-5"]) + text[i + 1 :]
+            text = text[:i] + rng.choice(NUMBERS) + text[i + 1 :]
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,9 +31,13 @@ def test_what_digits_becomes(digits: Path) -> None:
     graph = nnef.load(digits / "digits.nnef")
     counts = Counter(op.op for op in graph.main.operators if not op.op.startswith("CONST"))
     assert counts == {
-        "CONV2D": 5, "DEPTHWISE_CONV2D": 1, "CLAMP": 5, "MAX_POOL2D": 1, "ADD": 1, "mean": 1, "softmax": 1, "RESHAPE": 2,
+        "CONV2D": 5, "DEPTHWISE_CONV2D": 1, "CLAMP": 5, "MAX_POOL2D": 1, "ADD": 1, "mean": 1, "softmax": 1,
+        "RESHAPE": 2,
     }  # fmt: skip
-    assert [(t.name, t.shape) for t in (*graph.inputs, *graph.outputs)] == [("input", (1, 1, 8, 8)), ("output", (1, 10))]
+    assert [(t.name, t.shape) for t in (*graph.inputs, *graph.outputs)] == [
+        ("input", (1, 1, 8, 8)),
+        ("output", (1, 10)),
+    ]
     for name in ("n1", "r1", "r2", "n3", "pool", "r4", "n5", "sum", "mean", "logits", "output", "c1_filter", "fc_bias"):
         source = graph.main.tensors[name].source
         assert source is not None
@@ -93,10 +98,8 @@ def test_every_shared_document_is_read_or_refused_with_the_full_list() -> None:
 def test_reading_is_fast() -> None:
     for file in sorted((SHARED / "perf").rglob("graph.nnef")):
         start = time.perf_counter()
-        try:
+        with contextlib.suppress(TosaEngineError):
             nnef.load_document(file.parent)
-        except TosaEngineError:
-            pass
         assert time.perf_counter() - start < 1
 
 
@@ -128,13 +131,13 @@ def test_missing_and_wrong_tensor_files_are_all_named(tmp_path: Path, digits: Pa
     short.write_bytes(short.read_bytes()[:-4])
     (tmp_path / "fc" / "bias.dat").write_bytes(nnef.write_dat(np.zeros((10, 1), np.float32)))
     (tmp_path / "fc" / "filter.dat").write_bytes(nnef.write_dat(np.zeros((10, 48), np.int32)))
+    found = "the header says 576, the file has 700"
     with pytest.raises(TosaEngineError) as caught:
         nnef.load(tmp_path)
     assert caught.value.exit_code == 6
     assert str(caught.value).split("\n") == [
         f"{tmp_path}/graph.nnef: 4 problems",
-        f"{tmp_path}/c1/filter.dat: [16, 1, 3, 3] items of 32 bits need 128 + 576 bytes; "
-        "the header says 576, the file has 700",
+        f"{tmp_path}/c1/filter.dat: [16, 1, 3, 3] items of 32 bits need 128 + 576 bytes; {found}",
         f"{tmp_path}/c3/mean.dat: no such file",
         f"{tmp_path}/fc/filter.dat: INT items can't hold a tensor of type scalar",
         f"{tmp_path}/fc/bias.dat: shape [10, 1], but {tmp_path}/graph.nnef:51 says [1, 10]",
@@ -161,7 +164,8 @@ def test_labels_stay_in_the_document(tmp_path: Path, variable: str, message: str
 def test_variables_that_share_a_label(tmp_path: Path) -> None:
     (tmp_path / "w.dat").write_bytes(nnef.write_dat(np.ones((1, 2), np.float32)))
     text = """version 1.0; graph g(x) -> (y) { x = external(shape = [1, 2]);
-    a = variable(shape = [1, 2], label = 'w'); b = variable(shape = SHAPE, label = 'w'); t = add(a, b); y = add(t, x); }"""
+    a = variable(shape = [1, 2], label = 'w');
+    b = variable(shape = SHAPE, label = 'w'); t = add(a, b); y = add(t, x); }"""
     (tmp_path / "graph.nnef").write_text(text.replace("SHAPE", "[1, 2]"))
     assert oracle.run(nnef.load(tmp_path), {"x": np.zeros((1, 2), np.float32)})["y"].tolist() == [[2, 2]]
     (tmp_path / "graph.nnef").write_text(text.replace("SHAPE", "[2]"))
@@ -172,7 +176,8 @@ def test_variables_that_share_a_label(tmp_path: Path) -> None:
 
 def test_values_beyond_fp32_are_named(tmp_path: Path) -> None:
     (tmp_path / "w.dat").write_bytes(nnef.write_dat(np.array([1.0, 1e39])))
-    text = "version 1.0; graph g(x) -> (y) { x = external(shape = [2]); w = variable(shape = [2], label = 'w'); y = add(x, w); }"
+    body = "x = external(shape = [2]); w = variable(shape = [2], label = 'w'); y = add(x, w);"
+    text = f"version 1.0; graph g(x) -> (y) {{ {body} }}"
     (tmp_path / "graph.nnef").write_text(text)
     with pytest.raises(DataError) as caught:
         nnef.load(tmp_path)

@@ -71,7 +71,12 @@ def test_binary_broadcasts_from_the_left(tmp_path: Path, name: str, shape: tuple
 @pytest.mark.parametrize("name", sorted(BINARY))
 def test_binary_with_literals_and_two_inputs(tmp_path: Path, name: str) -> None:
     y = np.abs(random((1, 3), 3)) + 0.5
-    run = Run(tmp_path, f"z = {name}(x, 0.75); t = {name}(1.5, x); u = {name}(x, y);", {"x": POSITIVE, "y": y}, results="z, t, u")
+    run = Run(
+        tmp_path,
+        f"z = {name}(x, 0.75); t = {name}(1.5, x); u = {name}(x, y);",
+        {"x": POSITIVE, "y": y},
+        results="z, t, u",
+    )
     run.agrees("z", BINARY[name](POSITIVE.astype(np.float64), 0.75))
     run.agrees("t", BINARY[name](1.5, POSITIVE.astype(np.float64)))
     run.agrees("u", BINARY[name](POSITIVE.astype(np.float64), y.reshape(1, 3, 1, 1)))
@@ -167,7 +172,8 @@ def test_squeeze_unsqueeze_transpose_stack(tmp_path: Path) -> None:
 
 def test_split_and_concat(tmp_path: Path) -> None:
     x = random((2, 6, 3))
-    body = "[a, b, c] = split(x, axis = 1, ratios = [1, 3, 2]); y = concat([c, a, a], axis = 1); z = concat([b], axis = 0);"
+    body = """[a, b, c] = split(x, axis = 1, ratios = [1, 3, 2]);
+    y = concat([c, a, a], axis = 1); z = concat([b], axis = 0);"""
     run = Run(tmp_path, body, {"x": x}, results="a, b, c, y, z")
     for name, part in (("a", x[:, :1]), ("b", x[:, 1:4]), ("c", x[:, 4:]), ("z", x[:, 1:4])):
         run.agrees(name, part)
@@ -194,7 +200,8 @@ def test_slice(tmp_path: Path, arguments: str, index: Any) -> None:
 
 
 def test_pad(tmp_path: Path) -> None:
-    body = "y = pad(x, padding = [(0,0), (1,2), (0,0), (3,0)], value = 2.5); z = pad(x, padding = [(0,0), (-1,0), (2,-1), (0,0)]);"
+    body = """y = pad(x, padding = [(0,0), (1,2), (0,0), (3,0)], value = 2.5);
+    z = pad(x, padding = [(0,0), (-1,0), (2,-1), (0,0)]);"""
     run = Run(tmp_path, body, {"x": X}, results="y, z")
     run.agrees("y", np.pad(X, [(0, 0), (1, 2), (0, 0), (3, 0)], constant_values=2.5))
     run.agrees("z", np.pad(X[:, 1:, :-1], [(0, 0), (0, 0), (2, 0), (0, 0)]))
@@ -203,9 +210,7 @@ def test_pad(tmp_path: Path) -> None:
 @pytest.mark.parametrize("turn_a", [False, True])
 @pytest.mark.parametrize("turn_b", [False, True])
 @pytest.mark.parametrize(("left", "right"), [((), ()), ((2,), (2,)), ((2, 3), (1, 1)), ((1, 3), (2, 3)), ((4,), (1,))])
-def test_matmul(
-    tmp_path: Path, turn_a: bool, turn_b: bool, left: tuple[int, ...], right: tuple[int, ...]
-) -> None:
+def test_matmul(tmp_path: Path, turn_a: bool, turn_b: bool, left: tuple[int, ...], right: tuple[int, ...]) -> None:
     a, b = random((*left, 3, 4)), random((*right, 4, 5), 1)
     wanted = a.astype(np.float64) @ b
     a, b = (np.swapaxes(a, -1, -2) if turn_a else a), (np.swapaxes(b, -1, -2) if turn_b else b)
@@ -260,7 +265,9 @@ def test_conv(tmp_path: Path, extents, size, stride, padding, dilation, groups, 
         return
     x, w = random((2, inputs, *extents)), random((outputs, inputs // (count or inputs), *size), 1)
     b = {"none": None, "channels": random((1, outputs), 2), "one": random((1, 1), 2)}[bias]
-    arguments = f"stride = {list(stride)}, dilation = {list(dilation)}, padding = {list(padding or [])}, groups = {count}"
+    arguments = (
+        f"stride = {list(stride)}, dilation = {list(dilation)}, padding = {list(padding or [])}, groups = {count}"
+    )
     body = f"y = conv(x, w{', b' if b is not None else ''}, {arguments});"
     run = Run(tmp_path, body, {"x": x}, {"w": w} | ({"b": b} if b is not None else {}))
     run.agrees("y", conv(x, w, b, real, stride, dilation, count))

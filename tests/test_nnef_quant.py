@@ -50,7 +50,9 @@ def codes(tensor: Tensor) -> np.ndarray:
 def test_activations_and_their_views(tmp_path: Path) -> None:
     quant = {"x": ACT, "y": replace(ACT, scale=(0.1,)), "f": weights(4), "b": replace(weights(4), bits=32)}
     body = "y = conv(x, f, b, padding = [(1, 1), (1, 1)]);"
-    run = Run(tmp_path, body, {"x": random((1, 3, 6, 6))}, {"f": random((4, 3, 3, 3)), "b": random((1, 4))}, quant=quant)
+    run = Run(
+        tmp_path, body, {"x": random((1, 3, 6, 6))}, {"f": random((4, 3, 3, 3)), "b": random((1, 4))}, quant=quant
+    )
     (conv,) = operators(run.graph, "CONV2D")
     x, weight, bias = inputs(run.graph, conv)[:3]
     assert (x.shape, x.quant, x.source and x.source.name) == ((1, 6, 6, 3), ACT, "x")
@@ -60,9 +62,15 @@ def test_activations_and_their_views(tmp_path: Path) -> None:
     assert run.graph.outputs[0].quant == quant["y"]
 
 
-@pytest.mark.parametrize(("filters", "inputs_", "groups", "axis", "shape"), [
-    (4, 4, 0, 2, (3, 3, 4, 1)), (6, 1, 1, 0, (6, 3, 3, 1)), (6, 2, 0, 2, (3, 3, 2, 3)), (4, 2, 1, 0, (4, 3, 3, 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("filters", "inputs_", "groups", "axis", "shape"),
+    [
+        (4, 4, 0, 2, (3, 3, 4, 1)),
+        (6, 1, 1, 0, (6, 3, 3, 1)),
+        (6, 2, 0, 2, (3, 3, 2, 3)),
+        (4, 2, 1, 0, (4, 3, 3, 2)),
+    ],
+)
 def test_filters_keep_one_scale_per_output_channel(
     tmp_path: Path, filters: int, inputs_: int, groups: int, axis: int, shape: tuple[int, ...]
 ) -> None:
@@ -83,10 +91,16 @@ def test_filters_keep_one_scale_per_output_channel(
 
 def test_groups_share_out_the_scales(tmp_path: Path) -> None:
     quant = {"f": weights(6), "y": ACT}
-    run = Run(tmp_path, "y = conv(x, f, groups = 2);", {"x": random((1, 4, 5, 5))}, {"f": random((6, 2, 3, 3))}, quant=quant)
+    run = Run(
+        tmp_path, "y = conv(x, f, groups = 2);", {"x": random((1, 4, 5, 5))}, {"f": random((6, 2, 3, 3))}, quant=quant
+    )
     first, second = operators(run.graph, "CONV2D")
-    assert inputs(run.graph, first)[1].quant == replace(weights(6), scale=weights(6).scale[:3], zero_point=(0,) * 3, axis=0)
-    assert inputs(run.graph, second)[1].quant == replace(weights(6), scale=weights(6).scale[3:], zero_point=(0,) * 3, axis=0)
+    assert inputs(run.graph, first)[1].quant == replace(
+        weights(6), scale=weights(6).scale[:3], zero_point=(0,) * 3, axis=0
+    )
+    assert inputs(run.graph, second)[1].quant == replace(
+        weights(6), scale=weights(6).scale[3:], zero_point=(0,) * 3, axis=0
+    )
     assert run.graph.main.tensors[first.outputs[0]].quant == ACT
 
 
@@ -131,7 +145,9 @@ def test_asymmetric_filters_are_mirrored_in_their_range(tmp_path: Path) -> None:
 
 def test_linear(tmp_path: Path) -> None:
     quant = {"f": weights(5), "b": replace(weights(5), bits=32), "y": ACT, "x": ACT}
-    run = Run(tmp_path, "y = linear(x, f, b);", {"x": random((2, 3))}, {"f": random((5, 3)), "b": random((1, 5))}, quant=quant)
+    run = Run(
+        tmp_path, "y = linear(x, f, b);", {"x": random((2, 3))}, {"f": random((5, 3)), "b": random((1, 5))}, quant=quant
+    )
     (conv,) = operators(run.graph, "CONV2D")
     x, weight, bias = inputs(run.graph, conv)[:3]
     assert x.quant == ACT
@@ -160,11 +176,23 @@ def test_stored_codes_become_real_numbers(tmp_path: Path) -> None:
     [
         ({"z": ACT, "x": ACT, "a": ACT}, UsageError, "quantization of tensors that {file} doesn't have: 'a', 'z'"),
         ({"x": weights(5)}, DataError, "quantization of 'x': 5 entries don't fit any axis of shape [2, 3]"),
-        ({"x": replace(weights(2), axis=1)}, DataError, "quantization of 'x': 2 entries don't fit axis 1 of shape [2, 3]"),
-        ({"x": replace(weights(2), axis=2)}, DataError, "quantization of 'x': 2 entries don't fit axis 2 of shape [2, 3]"),
-        ({"x": replace(weights(3), zero_point=(0, 0))}, DataError, "quantization of 'x': 3 scales and 2 zero points don't go together"),
+        (
+            {"x": replace(weights(2), axis=1)},
+            DataError,
+            "quantization of 'x': 2 entries don't fit axis 1 of shape [2, 3]",
+        ),
+        (
+            {"x": replace(weights(2), axis=2)},
+            DataError,
+            "quantization of 'x': 2 entries don't fit axis 2 of shape [2, 3]",
+        ),
+        (
+            {"x": replace(weights(3), zero_point=(0, 0))},
+            DataError,
+            "quantization of 'x': 3 scales and 2 zero points don't go together",
+        ),
     ],
-)  # fmt: skip
+)
 def test_hints_that_dont_fit(
     tmp_path: Path, quant: dict[str, QParams], kind: type[TosaEngineError], message: str
 ) -> None:

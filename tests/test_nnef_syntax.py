@@ -95,8 +95,8 @@ SYNTAX = [
         "5:5: 'for' is a keyword of the compositional syntax\n        for = f(x);\n        ^",
     ),
     (
-        "version 1.0;\nfragment f(x: tensor<>) -> (y: tensor<>);",
-        "2:1: 'fragment' is a keyword of the compositional syntax\n    fragment f(x: tensor<>) -> (y: tensor<>);\n    ^",
+        "version 1.0;\nfragment f(x: tensor<>) -> ();",
+        "2:1: 'fragment' is a keyword of the compositional syntax\n    fragment f(x: tensor<>) -> ();\n    ^",
     ),
     (HEAD + "    y = relu(x);\n} more", "6:3: unexpected 'more', expected the end\n    } more\n      ^"),
     (
@@ -132,7 +132,11 @@ SEMANTICS = [
     ("y = add(x, true);", "argument 'y' must be a tensor of scalars, not of type logical", 16),
     ("y = concat(x, axis = 0);", "argument 'values' must be an array of tensors", 16),
     ("y = matmul(x, x, transposeB = 1);", "argument 'transposeB' must be true or false, got the integer 1", 35),
-    ("y = pad(x, padding = [1, 2]);", "argument 'padding' must be an array of pairs of integers like [(1, 1), (0, 0)], got an array", 26),
+    (
+        "y = pad(x, padding = [1, 2]);",
+        "argument 'padding' must be an array of pairs of integers like [(1, 1), (0, 0)], got an array",
+        26,
+    ),
     ("y = pad(x, padding = [], value = 1);", "argument 'value' must be a scalar (like 1.0), got the integer 1", 38),
     ("y = reshape(x, shape = [99999999999]);", "argument 'shape': 99999999999 is beyond 32 bits", 28),
     ("y = relu<scalar>(x);", "'relu' isn't generic: it takes no type name", 9),
@@ -141,10 +145,14 @@ SEMANTICS = [
     ("y = copy<string>(x);", "tensors of type 'string' don't exist in a graph", 9),
     ("x = relu(x); y = relu(x);", "'x' is assigned twice", 5),
     ("y, z = relu(x);", "'relu' has one result, not 2", 5),
-    ("y = split(x, axis = 0, ratios = [1, 1]);", "'split' returns an array; assign it to an array of names like [a, b]", 5),
+    (
+        "y = split(x, axis = 0, ratios = [1, 1]);",
+        "'split' returns an array; assign it to an array of names like [a, b]",
+        5,
+    ),
     ("a = relu(x);", "result 'y' of the graph is never assigned", None),
     ("y = external(shape = [1]);", "external tensor 'y' isn't a parameter of the graph", 9),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "message", "column"), SEMANTICS)
@@ -160,11 +168,20 @@ def test_a_wrong_invocation_has_its_message(line: str, message: str, column: int
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("version 1.0; graph g(x, x) -> (y) { x = external(shape=[1]); y = relu(x); }", "parameter 'x' of the graph is listed twice"),
-        ("version 1.0; graph g(x) -> (y, y) { x = external(shape=[1]); y = relu(x); }", "result 'y' of the graph is listed twice"),
-        ("version 1.0; graph g(x, z) -> (y) { x = external(shape=[1]); y = relu(x); }", "parameter 'z' of the graph isn't the result of an external operation"),
+        (
+            "version 1.0; graph g(x, x) -> (y) { x = external(shape=[1]); y = relu(x); }",
+            "parameter 'x' of the graph is listed twice",
+        ),
+        (
+            "version 1.0; graph g(x) -> (y, y) { x = external(shape=[1]); y = relu(x); }",
+            "result 'y' of the graph is listed twice",
+        ),
+        (
+            "version 1.0; graph g(x, z) -> (y) { x = external(shape=[1]); y = relu(x); }",
+            "parameter 'z' of the graph isn't the result of an external operation",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_graph_declaration_is_checked(text: str, message: str) -> None:
     assert failure(text).message == message
 
@@ -173,7 +190,9 @@ def test_versions_and_extensions_are_refused_by_name() -> None:
     found = failure(HEAD.replace("1.0", "2.0") + "    y = relu(x);\n}")
     assert type(found) is Unsupported
     assert str(found) == "graph.nnef:1:9: version 2.0 of NNEF; this reader knows 1.0"
-    text = "version 1.0;\nextension tract_registry tract_core;\nextension KHR_enable_fragment_definitions;\nfragment f();"
+    text = (
+        "version 1.0;\nextension tract_registry tract_core;\nextension KHR_enable_fragment_definitions;\nfragment f();"
+    )
     both = failure(text)
     assert isinstance(both, Problems)
     assert both.exit_code == 5
@@ -184,7 +203,10 @@ def test_versions_and_extensions_are_refused_by_name() -> None:
 
 
 def test_all_problems_are_reported_together() -> None:
-    text = HEAD + "    a = sin(x);\n    b = foo(a, 1);\n    c = softmax(b, axis = 1);\n    d = relu(e);\n    y = pow(d, 2.0);\n}"
+    text = (
+        HEAD + "    a = sin(x);\n    b = foo(a, 1);\n    c = softmax(b, axis = 1);\n"
+        "    d = relu(e);\n    y = pow(d, 2.0);\n}"
+    )
     found = failure(text)
     assert isinstance(found, Problems)
     assert found.exit_code == 5
@@ -211,21 +233,32 @@ SHAPES = [
     ("[y, z] = split(x, axis = 1, ratios = [1, 1]);", "'split': an extent of 3 doesn't split in the ratios [1, 1]"),
     ("[y, z] = split(x, axis = 1, ratios = [1, 1, 1]);", "'split': gives 3 tensors, but 2 are assigned"),
     ("y = concat([x, w], axis = 0);", "'concat': shapes [2, 3], [3, 2] differ outside of axis 0"),
-    ("y = slice(x, axes = [0], begin = [1], end = [1]);", "'slice': nothing is left of axis 0: begin 1, end 1, extent 2"),
+    (
+        "y = slice(x, axes = [0], begin = [1], end = [1]);",
+        "'slice': nothing is left of axis 0: begin 1, end 1, extent 2",
+    ),
     ("y = pad(x, padding = [(1, 1)]);", "'pad': 'padding' needs 2 items, got 1"),
     ("y = matmul(x, x);", "'matmul': shapes [2, 3] and [2, 3] don't multiply"),
     ("y = linear(x, w);", "'linear': input of shape [2, 3] doesn't fit a filter of shape [3, 2]"),
     ("y = constant(shape = [2], value = [1.0, 2.0, 3.0]);", "'constant': shape [2] needs 2 values or 1, got 3"),
     ("y = constant(shape = [0], value = [1.0]);", "'constant': extents must be positive, got [0]"),
-    ("v = constant(shape = [1, 3, 2, 2], value = [1.0]); y = conv(x, v);",
-     "'conv': input of shape [2, 3] and filter of shape [1, 3, 2, 2]"),
-    ("i = constant(shape = [1, 3, 2, 2], value = [1.0]); f = constant(shape = [4, 2, 1, 1], value = [1.0]); y = conv(i, f);",
-     "'conv': filter of shape [4, 2, 1, 1] doesn't fit 3 channels in 1 groups"),
-    ("i = constant(shape = [1, 3, 2, 2], value = [1.0]); f = constant(shape = [4, 3, 3, 3], value = [1.0]);"
-     " y = conv(i, f, padding = [(0, 0), (0, 0)]);", "'conv': a window of 3 doesn't fit into 0 + 2 + 0"),
-    ("i = constant(shape = [1, 3, 2, 2], value = [1.0]); y = max_pool(i, size = [1, 1, 1, 1], border = 'edge');",
-     "'max_pool': unknown border 'edge'; choose from: ignore, constant, replicate, reflect, reflect-even"),
-]  # fmt: skip
+    (
+        "v = constant(shape = [1, 3, 2, 2], value = [1.0]); y = conv(x, v);",
+        "'conv': input of shape [2, 3] and filter of shape [1, 3, 2, 2]",
+    ),
+    (
+        "i = constant(shape=[1,3,2,2], value=[1.0]); f = constant(shape=[4,2,1,1], value=[1.0]); y = conv(i, f);",
+        "'conv': filter of shape [4, 2, 1, 1] doesn't fit 3 channels in 1 groups",
+    ),
+    (
+        "i=constant(shape=[1,3,2,2], value=[1.]); f=constant(shape=[4,3,3,3], value=[1.]); y=conv(i,f,padding=[(0,0),(0,0)]);",
+        "'conv': a window of 3 doesn't fit into 0 + 2 + 0",
+    ),
+    (
+        "i = constant(shape=[1,3,2,2], value=[1.0]); y = max_pool(i, size = [1, 1, 1, 1], border = 'edge');",
+        "'max_pool': unknown border 'edge'; choose from: ignore, constant, replicate, reflect, reflect-even",
+    ),
+]
 
 
 @pytest.mark.parametrize(("line", "message"), SHAPES, ids=[m[:50] for _, m in SHAPES])
@@ -241,14 +274,23 @@ def test_shapes_are_checked_with_their_numbers(tmp_path: Path, line: str, messag
 UNSUPPORTED = [
     ("y = softmax(x, axes = [0, 1]);", "'softmax': axes [0, 1]; one axis is supported"),
     ("y = slice(x, axes = [0], begin = [0], end = [2], stride = [2]);", "'slice': stride [2]"),
-    ("y = pad(x, padding = [(1, 0), (0, 0)], border = 'reflect');", "'pad': border 'reflect' with padding; supported: constant"),
-    ("y = constant(shape = [2147483647, 2147483647], value = [1.0]);",
-     "'constant': a constant of 4611686014132420609 elements; at most 268435456 are made"),
-    ("i = constant(shape = [1, 3, 4, 4], value = [1.0]); y = max_pool(i, size = [1, 3, 1, 1]);",
-     "'max_pool': a window over batch or channels, or more than two spatial axes: size [1, 3, 1, 1]"),
-    ("i = constant(shape = [1, 3, 4, 4], value = [1.0]); y = max_pool(i, size = [1, 1, 2, 2], dilation = [1, 1, 2, 1]);",
-     "'max_pool': dilation [1, 1, 2, 1]"),
-]  # fmt: skip
+    (
+        "y = pad(x, padding = [(1, 0), (0, 0)], border = 'reflect');",
+        "'pad': border 'reflect' with padding; supported: constant",
+    ),
+    (
+        "y = constant(shape = [2147483647, 2147483647], value = [1.0]);",
+        "'constant': a constant of 4611686014132420609 elements; at most 268435456 are made",
+    ),
+    (
+        "i = constant(shape=[1,3,4,4], value=[1.0]); y = max_pool(i, size = [1, 3, 1, 1]);",
+        "'max_pool': a window over batch or channels, or more than two spatial axes: size [1, 3, 1, 1]",
+    ),
+    (
+        "i = constant(shape=[1,3,4,4], value=[1.0]); y = max_pool(i, size = [1, 1, 2, 2], dilation = [1, 1, 2, 1]);",
+        "'max_pool': dilation [1, 1, 2, 1]",
+    ),
+]
 
 
 @pytest.mark.parametrize(("line", "message"), UNSUPPORTED, ids=[m[:50] for _, m in UNSUPPORTED])
@@ -288,11 +330,17 @@ def test_quantization_files() -> None:
     [
         ("x: f(a = 1);", "graph.quant:1:1: unexpected 'x', expected a string, the end\n    x: f(a = 1);\n    ^"),
         ("'x': f(1);", "graph.quant:1:8: arguments of a quantization must be named\n    'x': f(1);\n           ^"),
-        ("'x': f(a = 1, a = 2);", "graph.quant:1:15: argument 'a' is given twice\n    'x': f(a = 1, a = 2);\n                  ^"),
+        (
+            "'x': f(a = 1, a = 2);",
+            "graph.quant:1:15: argument 'a' is given twice\n    'x': f(a = 1, a = 2);\n                  ^",
+        ),
         ("'x': f(a = y);", "graph.quant:1:12: 'y' isn't a literal\n    'x': f(a = y);\n               ^"),
-        ("'x': f(a = 1)", "graph.quant:1:14: unexpected the end of the text, expected ';'\n    'x': f(a = 1)\n                 ^"),
+        (
+            "'x': f(a = 1)",
+            "graph.quant:1:14: unexpected the end of the text, expected ';'\n    'x': f(a = 1)\n                 ^",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_quantization_files(text: str, message: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse_quant(text, "graph.quant")
@@ -300,10 +348,13 @@ def test_wrong_quantization_files(text: str, message: str) -> None:
 
 
 LITERALS = st.recursive(
-    st.integers(-(1 << 70), 1 << 70) | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+    st.integers(-(1 << 70), 1 << 70)
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(min_codepoint=32, max_codepoint=126)),
-    lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5,
-)  # fmt: skip
+    lambda inner: st.lists(inner, max_size=3).map(tuple),
+    max_leaves=5,
+)
 
 
 @given(LITERALS)

@@ -80,7 +80,9 @@ def test_every_composite_is_tested() -> None:
 
 def test_expanding_twice_the_same_composite_keeps_names_apart() -> None:
     def build(emit: Emitter, x: Tensor) -> Tensor:
-        return emit.binary("ADD", composite("sigmoid")(emit, composite("sigmoid")(emit, x)), composite("sigmoid")(emit, x))
+        return emit.binary(
+            "ADD", composite("sigmoid")(emit, composite("sigmoid")(emit, x)), composite("sigmoid")(emit, x)
+        )
 
     x = normal(3)
     graph = graph_of(x.shape, build)
@@ -143,9 +145,16 @@ def convolution(op: str, *, gain: Array, offset: Array, sub: bool = False, twice
         weight = normal(6, 3, 3, 2) if op == "CONV2D" else normal(3, 3, 2, 3)
         inputs = [x, emit.const(weight, types.fp32), emit.const(normal(6), types.fp32), zero, zero]
         y = emit.operator(
-            op, inputs, (1, 5, 5, 6), types.fp32, pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1),
-            acc_type=types.fp32, local_bound=False,
-        )  # fmt: skip
+            op,
+            inputs,
+            (1, 5, 5, 6),
+            types.fp32,
+            pad=(1, 1, 1, 1),
+            stride=(1, 1),
+            dilation=(1, 1),
+            acc_type=types.fp32,
+            local_bound=False,
+        )
         scaled = emit.binary("MUL", emit.const(gain, types.fp32), y)
         moved = emit.const(offset, types.fp32)
         z = emit.binary("SUB", moved, scaled) if sub else emit.binary("ADD", scaled, moved)

@@ -35,9 +35,19 @@ class Random:
 
     def grow(self) -> Graph:
         steps: list[Callable[[], Tensor]] = [
-            self.transpose, self.transpose, self.unary, self.constant, self.binary, self.reduce, self.concat, self.pad,
-            self.slice, self.reshape, self.composite, self.pool,
-        ]  # fmt: skip
+            self.transpose,
+            self.transpose,
+            self.unary,
+            self.constant,
+            self.binary,
+            self.reduce,
+            self.concat,
+            self.pad,
+            self.slice,
+            self.reshape,
+            self.composite,
+            self.pool,
+        ]
         for _ in range(self.data.draw(st.integers(1, 12))):
             self.tensors.append(self.data.draw(st.sampled_from(steps))())
         outputs = self.data.draw(st.lists(st.sampled_from(self.tensors), min_size=1, max_size=3, unique_by=id))
@@ -102,7 +112,9 @@ class Random:
     def composite(self) -> Tensor:
         x = self.pick()
         name = self.data.draw(st.sampled_from(["sigmoid", "tanh", "softmax", "mean"]))
-        attributes: dict[str, Any] = {"softmax": {"axis": self.axis(x)}, "mean": {"axes": (self.axis(x),)}}.get(name, {})
+        attributes: dict[str, Any] = {"softmax": {"axis": self.axis(x)}, "mean": {"axes": (self.axis(x),)}}.get(
+            name, {}
+        )
         output = self.emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
         return self.emit.composite(compose(name, x, output, attributes))
 
@@ -162,7 +174,7 @@ def test_a_chain_of_any_layout_keeps_no_inner_transpose() -> None:
 
     moved = chain(build)
     assert transposes(moved) == 2  # one at each border
-    assert [op.op for op in moved.main.operators if not op.op.startswith("CONST")][0] == "TRANSPOSE"
+    assert next(op.op for op in moved.main.operators if not op.op.startswith("CONST")) == "TRANSPOSE"
     assert moved.main.operators[-1].op == "TRANSPOSE"
 
 
@@ -213,9 +225,16 @@ def test_a_per_channel_rescale_stays_in_its_layout() -> None:
     turned = emit.transpose(x, NHWC)
     channels = emit.const(np.full(3, 1 << 30), types.i32), emit.const(np.full(3, 30), types.i8)
     y = emit.operator(
-        "RESCALE", [turned, *channels, emit.scalar(0, types.i32), emit.scalar(0, types.i8)], (1, 4, 5, 3), types.i8,
-        scale32=True, rounding_mode="SINGLE_ROUND", per_channel=True, input_unsigned=False, output_unsigned=False,
-    )  # fmt: skip
+        "RESCALE",
+        [turned, *channels, emit.scalar(0, types.i32), emit.scalar(0, types.i8)],
+        (1, 4, 5, 3),
+        types.i8,
+        scale32=True,
+        rounding_mode="SINGLE_ROUND",
+        per_channel=True,
+        input_unsigned=False,
+        output_unsigned=False,
+    )
     graph.main.outputs = [y.name]
     moved = layout.run(graph)
     check.validate(moved)

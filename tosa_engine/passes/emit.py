@@ -37,8 +37,10 @@ class Emitter:
         self.producers: dict[str, Operator] = {}
 
     def name(self, suffix: str) -> str:
-        stem = name = f"{self.stem}/{suffix}" if self.stem else suffix
-        number = 0
+        return self._free(f"{self.stem}/{suffix}" if self.stem else suffix)
+
+    def _free(self, stem: str) -> str:
+        name, number = stem, 0
         while name in self.block.tensors or name in self.taken:
             number += 1
             name = f"{stem}_{number}"
@@ -61,10 +63,13 @@ class Emitter:
         return self._output(suffix, dtype, shape)
 
     def _output(self, suffix: str, dtype: DType, shape: Shape) -> Tensor:
+        return self._tensor(self.name(suffix), dtype, shape)
+
+    def _tensor(self, name: str, dtype: DType, shape: Shape) -> Tensor:
         source = None
         if self.location is not None:
             source = type(self.location)(self.location.file, self.location.line)
-        return self.block.add(Tensor(self.name(suffix), dtype, tuple(shape), source=source))
+        return self.block.add(Tensor(name, dtype, tuple(shape), source=source))
 
     def _append(self, operator: Operator) -> None:
         self.block.operators.append(operator)
@@ -83,14 +88,18 @@ class Emitter:
         """One value in a CONST of shape [1] * rank; equal ones are made once."""
         key = (dtype.name, repr(value), rank)
         if key not in self._constants:
-            self._constants[key] = self.const(np.full((1,) * rank, value, dtype.storage), dtype, "value")
+            output = self._tensor(self._free(f"{dtype}/{value}"), dtype, (1,) * rank)
+            output.data = np.full((1,) * rank, value, dtype.storage)
+            self._append(Operator("CONST", [], [output.name], location=self.location))
+            self._constants[key] = output
         return self._constants[key]
 
     def dims(self, values: Sequence[int]) -> Tensor:
         """CONST_SHAPE; equal ones are made once."""
         key = ("shape", *values)
         if key not in self._constants:
-            output = self._output("shape", types.shape, (len(values),))
+            name = self._free("shape/" + "x".join(str(v) for v in values))
+            output = self._tensor(name, types.shape, (len(values),))
             output.data = np.asarray(values, np.int64)
             self._append(Operator("CONST_SHAPE", [], [output.name], location=self.location))
             self._constants[key] = output

@@ -40,9 +40,7 @@ def bind_arguments(
     return {p.name: values.get(p.name, p.default) for p in declaration.parameters}
 
 
-def _parameter(
-    declaration: Declaration, argument: Argument, number: int, text: Text, named_seen: bool
-) -> Parameter:
+def _parameter(declaration: Declaration, argument: Argument, number: int, text: Text, named_seen: bool) -> Parameter:
     if argument.name:
         parameter = declaration.parameter(argument.name)
         if parameter is None:

@@ -10,12 +10,13 @@ import os
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
 
 GRAPH: Final = "graph.nnef"
 QUANT: Final = "graph.quant"
@@ -107,12 +108,14 @@ class Archive:
         self.label = str(path)
         self._max_member, self._max_total = max_member, max_total
         self._files: dict[str, bytes] = {}
-        with path.open("rb") as stream:
-            packed = stream.read(2) == _GZIP
         try:
-            # gzip.open checks the length and the checksum at the end; tarfile's own mode r|gz doesn't
-            with gzip.open(path) if packed else path.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-                self._read_all(tar)
+            with path.open("rb") as raw:
+                packed = raw.read(len(_GZIP)) == _GZIP
+                raw.seek(0)
+                # gzip checks the length and the checksum at the end; tarfile's own mode r|gz doesn't
+                stream: BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
+                with tarfile.open(fileobj=stream, mode="r|") as tar:
+                    self._read_all(tar)
                 self._drain(stream)
         except (tarfile.TarError, EOFError, zlib.error, OSError, UnicodeDecodeError, ValueError) as problem:
             raise DataError(f"{self.label}: not a readable tar archive ({problem})") from None
@@ -135,7 +138,7 @@ class Archive:
                 raise self._bad(member, f"cut off after {len(data)} of {member.size} bytes")
             self._files[name] = data
 
-    def _drain(self, stream: IO[bytes]) -> None:
+    def _drain(self, stream: BufferedIOBase) -> None:
         """Read what follows the last member, so that a damaged end is noticed."""
         left = self._max_total
         while left > 0 and (data := stream.read(1 << 20)):

@@ -133,9 +133,7 @@ def conv(b: Builder, operation: Operation) -> Tensor:
     return result if len(shape) == 4 else b.reshape(result, (*b.shape_of(result)[:2], horizontal.output))
 
 
-def _convolution(
-    b: Builder, op: str, tensors: list[Tensor], channels: int, vertical: Span, horizontal: Span
-) -> Tensor:
+def _convolution(b: Builder, op: str, tensors: list[Tensor], channels: int, vertical: Span, horizontal: Span) -> Tensor:
     zero = b.scalar(0.0)
     shape = (b.shape_of(tensors[0])[0], vertical.output, horizontal.output, channels)
     return b.operator(

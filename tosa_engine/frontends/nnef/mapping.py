@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
-from ...graph import Tensor
 from . import map_data, map_elementwise, map_layout, map_linear, map_window
 from .build import Builder
 from .document import Operation
@@ -15,7 +14,7 @@ from .syntax import Name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...graph import Graph, QParams
+    from ...graph import Graph, QParams, Tensor
     from .document import Document
 
 Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]

@@ -85,16 +85,14 @@ def _grammar() -> str:
 
 def _parse(start: str, text: str, file: str) -> Any:
     builder = _Builder(Text.of(file, text))
-    parser = Lark(
-        _grammar(), start=start, parser="lalr", lexer="basic", maybe_placeholders=False, transformer=builder
-    )
+    parser = Lark(_grammar(), start=start, parser="lalr", lexer="basic", maybe_placeholders=False, transformer=builder)
     try:
-        tree = parser.parse(text)
-    except UnexpectedInput as problem:
-        _refuse_extensions(builder.text, _extensions(text))
-        shown = {t.name: f"'{t.pattern.value}'" for t in parser.terminals if isinstance(t.pattern, PatternStr)}
-        raise builder.syntax_error(problem, shown | _WORDS) from None
-    return tree
+        return parser.parse(text)
+    except UnexpectedInput as found:
+        problem = found
+    _refuse_extensions(builder.text, _extensions(text))
+    shown = {t.name: f"'{t.pattern.value}'" for t in parser.terminals if isinstance(t.pattern, PatternStr)}
+    raise builder.syntax_error(problem, shown | _WORDS)
 
 
 def _extensions(text: str) -> list[tuple[Name, ...]]:
