@@ -12,10 +12,11 @@ import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
 
+from tosa_engine.arrays import read_header
 from tosa_engine.errors import DataError
 from tosa_engine.types import count
 
@@ -103,15 +104,9 @@ def _entries(file: Path) -> list[Entry]:
 
 
 def _header(file: Path, key: str, stream: IO[bytes]) -> Entry:
-    npy: Any = np.lib.format  # its functions have no types in some versions of numpy
-    try:
-        version = npy.read_magic(stream)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
-    except ValueError as error:
-        where = f"{file}, array '{key}'" if key else str(file)
-        raise DataError(f"{where}: not an array of numpy: {error}") from error
-    return Entry(file, key, tuple(shape), dtype, fortran)
+    where = f"{file}, array '{key}'" if key else str(file)
+    dtype, shape, fortran, _ = read_header(stream, where)
+    return Entry(file, key, shape, dtype, fortran)
 
 
 def _fits(entry: Entry, tensor: Tensor) -> bool:

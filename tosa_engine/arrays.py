@@ -87,7 +87,9 @@ def _check_bundle(members: list[zipfile.ZipInfo], path: str) -> None:
 
 
 def _read_stream(stream: IO[bytes], size: int, where: str) -> Array:
-    dtype, shape, fortran, start = _read_header(stream, where)
+    dtype, shape, fortran, start = read_header(stream, where)
+    if dtype.kind not in "biuf":
+        raise DataError(f"{where}: elements must be numbers or booleans, not '{dtype.str}'", label="DATA.npy")
     count = math.prod(shape)
     if count * dtype.itemsize != size - start:
         declared = f"{dtype} of shape {list(shape)} takes {count * dtype.itemsize} bytes"
@@ -99,8 +101,11 @@ def _read_stream(stream: IO[bytes], size: int, where: str) -> Array:
     return np.asarray(shaped, dtype.newbyteorder("="), order="C")
 
 
-def _read_header(stream: IO[bytes], where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
-    """dtype, shape, whether in Fortran order, and the position of the first element."""
+def read_header(stream: IO[bytes], where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
+    """dtype, shape, whether in Fortran order, and the position of the first element; the stream then stands there.
+
+    Raises DataError (naming `where`) when no header of an `.npy` file is there.
+    """
     start = stream.read(8)
     width = _LENGTH_BYTES.get(start[6]) if len(start) == 8 and start.startswith(MAGIC) else None
     if width is None:
@@ -127,7 +132,7 @@ def _dtype(descr: object, where: str) -> np.dtype[Any]:
         dtype = np.dtype(descr) if isinstance(descr, str) else None
     except (TypeError, ValueError, SyntaxError):
         dtype = None
-    if dtype is None or dtype.kind not in "biuf":
+    if dtype is None:
         raise DataError(f"{where}: elements must be numbers or booleans, not {descr!r}", label="DATA.npy")
     return dtype
 

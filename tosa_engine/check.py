@@ -116,12 +116,10 @@ def _size(tensor: Tensor, level: Level) -> list[TosaEngineError]:
 def _range(tensor: Tensor) -> list[TosaEngineError]:
     """Formats that are narrower than their storage (int4, int48) must hold values of their own."""
     data, dtype = tensor.data, tensor.dtype
-    if data is None or data.size == 0 or dtype not in (types.i4, types.i48):
+    if data is None or data.size == 0 or not dtype.is_narrow:
         return []
     low, high = int(data.min()), int(data.max())
-    # the specification excludes -8 from int4_t, which is a rule on weights' values, not on the stored format
-    least = -8 if dtype is types.i4 else dtype.minimum
-    if least <= low and high <= dtype.maximum:
+    if dtype.stored_minimum <= low and high <= dtype.maximum:
         return []
     message = f"values {low} .. {high} are not all values of {dtype}"
     return [GraphError(message, label="GRAPH.E7", tensor=tensor.name)]

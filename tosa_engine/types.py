@@ -46,6 +46,16 @@ class DType:
         """Bytes per element for the tensor size limit: 1 for elements of fewer than 8 bits (section 1.7.2)."""
         return max(1, self.bits // 8)
 
+    @property
+    def is_narrow(self) -> bool:
+        """An integer format of fewer bits than its storage, so that not every stored value is a value of it."""
+        return self.is_int and self.bits < 8 * self.storage.itemsize
+
+    @property
+    def stored_minimum(self) -> int:
+        """The least two's-complement value of the width. int4_t excludes it from weights; the format can hold it."""
+        return -(1 << (self.bits - 1))
+
     def __repr__(self) -> str:
         return self.name
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from .. import types
-from ..errors import DataError, Unsupported, raise_all
+from ..errors import Unsupported
+from ..feeds import check_feeds
 from ..graph import Composite
 from ..infer import infer
 from ..spec import bind_operator
@@ -26,7 +26,7 @@ from . import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..graph import Block, Graph, Tensor
+    from ..graph import Block, Graph
     from ..spec.table import Call
     from ..types import Array
 
@@ -70,31 +70,9 @@ def run(graph: Graph, feeds: Mapping[str, Array], probe: Probe | None = None) ->
     """
     graph = graph.copy()
     infer(graph)
-    check_feeds({t.name: t for t in graph.inputs}, feeds)
+    check_feeds(graph.inputs, feeds)
     values = _run_block(graph.main, {name: np.array(feeds[name]) for name in graph.main.inputs}, probe)
     return {name: values[name] for name in graph.main.outputs}
-
-
-def check_feeds(tensors: Mapping[str, Tensor], feeds: Mapping[str, Array]) -> None:
-    """Raise what is wrong with the arrays for these graph inputs."""
-    known = ", ".join(tensors) or "none"
-    wrong = {name: f"unknown input; the graph's inputs: {known}" for name in feeds if name not in tensors}
-    wrong |= {name: _feed_problem(tensor, feeds.get(name)) for name, tensor in tensors.items()}
-    raise_all([DataError(message, tensor=name) for name, message in wrong.items() if message])
-
-
-def _feed_problem(tensor: Tensor, array: Array | None) -> str:
-    """What is wrong with the array for a graph input, or nothing."""
-    wanted = f"{tensor.dtype.storage}{list(tensor.shape or ())} for {tensor.dtype}"
-    if array is None:
-        return f"missing input, wanted {wanted}"
-    if array.dtype != tensor.dtype.storage or array.shape != tensor.shape:
-        return f"wrong input: wanted {wanted}, got {array.dtype}{list(array.shape)}"
-    if tensor.dtype in (types.i4, types.i48) and array.size:  # formats that are narrower than their storage
-        low, high = (-8 if tensor.dtype is types.i4 else tensor.dtype.minimum), tensor.dtype.maximum
-        if array.min() < low or array.max() > high:
-            return f"wrong input: wanted {low} .. {high} for {tensor.dtype}, got {array.min()} .. {array.max()}"
-    return ""
 
 
 def _run_block(block: Block, values: dict[str, Array], probe: Probe | None) -> dict[str, Array]:

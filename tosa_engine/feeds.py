@@ -1,0 +1,39 @@
+"""The arrays that a run is fed with: are they what the graph's inputs need?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import DataError, raise_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .graph import Tensor
+    from .types import Array
+
+
+def check_feeds(inputs: Sequence[Tensor], feeds: Mapping[str, Array]) -> None:
+    """Raise DataError (all of them, as `Problems`) for arrays that these graph inputs can't take: missing, unknown, or
+    of the wrong dtype, shape or range. Nothing is cast.
+    """
+    tensors = {tensor.name: tensor for tensor in inputs}
+    known = ", ".join(tensors) or "none"
+    wrong = {name: f"unknown input; the graph's inputs: {known}" for name in feeds if name not in tensors}
+    wrong |= {name: _problem(tensor, feeds.get(name)) for name, tensor in tensors.items()}
+    raise_all([DataError(message, tensor=name) for name, message in wrong.items() if message])
+
+
+def _problem(tensor: Tensor, array: Array | None) -> str:
+    """What is wrong with the array for a graph input, or nothing."""
+    dtype = tensor.dtype
+    wanted = f"{dtype.storage}{list(tensor.shape or ())} for {dtype}"
+    if array is None:
+        return f"missing input, wanted {wanted}"
+    if array.dtype != dtype.storage or array.shape != tensor.shape:
+        return f"wrong input: wanted {wanted}, got {array.dtype}{list(array.shape)}"
+    if dtype.is_narrow and array.size:
+        low, high = dtype.stored_minimum, dtype.maximum
+        if array.min() < low or array.max() > high:
+            return f"wrong input: wanted {low} .. {high} for {dtype}, got {array.min()} .. {array.max()}"
+    return ""
