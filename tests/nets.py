@@ -49,7 +49,9 @@ class Net:
         bias = self.const(types.i32, self.rng.integers(-3000, 3000, channels))
         settings: dict[str, Any] = {"pad": (1, 1, 1, 1), "stride": (1, 1), "dilation": (1, 1)} | attributes
         zero_points = self.const(types.i8, [-5]), self.const(types.i8, [0])
-        return self.op(op, name, types.i32, x, weight, bias, *zero_points, acc_type=types.i32, local_bound=False, **settings)
+        return self.op(
+            op, name, types.i32, x, weight, bias, *zero_points, acc_type=types.i32, local_bound=False, **settings
+        )
 
     def rescale(
         self,
@@ -90,7 +92,9 @@ def residual_net(size: int = 12, channels: int = 24) -> g.Graph:
     net.rescale("sum_i8", "sum", i32, i8, 52, zero=(0, -5))
     table = net.const(i8, net.rng.integers(-128, 128, 256))
     net.op("TABLE", "activated", i8, "sum_i8", table)
-    net.op("MAX_POOL2D", "pooled", i8, "activated", kernel=(2, 2), stride=(2, 2), pad=(0, 0, 0, 0), nan_mode="PROPAGATE")
+    net.op(
+        "MAX_POOL2D", "pooled", i8, "activated", kernel=(2, 2), stride=(2, 2), pad=(0, 0, 0, 0), nan_mode="PROPAGATE"
+    )
     half = size // 2
     shape = net.const(types.shape, [2, half * half, channels])
     net.op("RESHAPE", "rows", i8, "pooled", shape)

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from .strategies import cases
 from tosa_engine import oracle
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
 from tosa_engine.kernels import KERNELS, work
@@ -23,6 +22,8 @@ from tosa_engine.kernels._jit import has
 from tosa_engine.numerics import fma, lookup, scale
 from tosa_engine.plan import prepare
 from tosa_engine.spec import bind_operator
+
+from .strategies import cases
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -157,8 +158,8 @@ def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("depth", [2, 10, 1152])
 def test_the_int16_tile_is_exact(native: bool, depth: int) -> None:
-    from tosa_engine.kernels.tile import MR, NR, tile_int16
     from tosa_engine.kernels._jit import jit
+    from tosa_engine.kernels.tile import MR, NR, tile_int16
 
     rng = np.random.default_rng(depth)
     a = rng.choice(np.array([-255, 255, 1], np.int16), MR * depth)
@@ -244,7 +245,11 @@ print(done, "numba" in sys.modules)
 def test_every_kernel_runs_as_plain_python() -> None:
     environment = {**os.environ, "TOSA_ENGINE_JIT": "0", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EVERY_EXAMPLE], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, "-W", "error", "-c", EVERY_EXAMPLE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr
     count, numba = done.stdout.split()
@@ -267,7 +272,12 @@ assert out.tolist() == [2, 2, 2, 2]
 
 def test_compiled_code_is_kept_on_disk_or_a_warning_says_why(tmp_path: Path) -> None:
     def run(folder: Path) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "TOSA_ENGINE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), "TOSA_ENGINE_JIT": "1"}
+        environment = {
+            **os.environ,
+            "TOSA_ENGINE_CACHE_DIR": str(folder),
+            "PYTHONPATH": str(ROOT),
+            "TOSA_ENGINE_JIT": "1",
+        }
         return subprocess.run(
             [sys.executable, "-c", CACHE], capture_output=True, text=True, check=False, env=environment
         )
