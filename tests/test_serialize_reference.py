@@ -48,7 +48,7 @@ def official(fbs: Path) -> str:
 
 
 def test_enumerations(fbs: Path) -> None:
-    for enum in (schema.DTYPE, schema.OP, schema.NAN_MODE, schema.ROUNDING_MODE, schema.BLOCK_SHAPE):
+    for enum in (schema.DTYPE, schema.OP, *schema.MODES.values(), schema.BLOCK_SHAPE):
         values: dict[str, int] = {}
         for entry in body(official(fbs), "enum", enum.name):
             name, _, number = entry.partition("=")

@@ -81,7 +81,7 @@ def _infer_operator(block: Block, op: Operator, spec: OpSpec) -> tuple[Call | No
         if not spec.inputs and unknown[0].data is not None:  # CONST, CONST_SHAPE
             unknown[0].shape = unknown[0].data.shape
         else:
-            first = bind(spec, op, block.tensors, outputs=False)
+            first = bind(spec, op, block.tensors)
             wrong = first.problems or violations(first.call)
             if wrong:
                 return None, wrong

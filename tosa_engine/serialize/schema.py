@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import types
 from ..spec import TABLE
-from ..spec.table import NAN_MODES, ROUNDING_MODES
+from ..spec.table import ENUMERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +84,10 @@ _OPERATORS: Final = """
 """.split()  # noqa: SIM905
 
 DTYPE: Final = Enumeration("DType", {"UNKNOWN": 0, **{t.schema: t.code for t in types.ALL}})
-NAN_MODE: Final = Enumeration("NanPropagationMode", {"UNKNOWN": 0, **NAN_MODES})
-ROUNDING_MODE: Final = Enumeration("RoundingMode", {"UNKNOWN": 0, **ROUNDING_MODES})
+_SCHEMA_NAMES: Final = {
+    "nan_mode": "NanPropagationMode", "resize_mode": "ResizeMode", "rounding_mode": "RoundingMode",
+}  # fmt: skip
+MODES: Final = {kind: Enumeration(_SCHEMA_NAMES[kind], {"UNKNOWN": 0, **words}) for kind, words in ENUMERATIONS.items()}
 BLOCK_SHAPE: Final = Enumeration("BlockShape", {"UNKNOWN": 0, "BLOCK_SHAPE_32": 32})
 OP: Final = Enumeration("Op", {"UNKNOWN": 0, **{name: code for code, name in enumerate(_OPERATORS, 1)}})
 
@@ -150,7 +152,7 @@ VERSION_ONLY: Final = Table("TosaGraph", GRAPH.fields[:1])
 
 _ATTRIBUTE_FIELDS: Final[Mapping[str, tuple[str, Enumeration | None]]] = {
     "i32": ("i32", None), "bool": ("bool", None), "value": ("bytes", None), "acc_type": ("enum", DTYPE),
-    "nan_mode": ("enum", NAN_MODE), "rounding_mode": ("enum", ROUNDING_MODE),
+    **{kind: ("enum", enumeration) for kind, enumeration in MODES.items()},
 }  # fmt: skip
 
 

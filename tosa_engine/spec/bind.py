@@ -14,7 +14,7 @@ import numpy as np
 from .. import types
 from ..errors import ErrorIf, TosaEngineError, raise_all
 from ..types import DType
-from .table import NAN_MODES, ROUNDING_MODES, Argument, Attribute, Call, OpSpec, Row
+from .table import ENUMERATIONS, Argument, Attribute, Call, OpSpec, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 class Binding:
     """The work of one `bind`: collects problems instead of stopping at the first."""
 
-    def __init__(self, spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], outputs: bool) -> None:
+    def __init__(self, spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor]) -> None:
         self.spec, self.operator, self.block_tensors = spec, operator, tensors
-        self.arguments = spec.arguments if outputs else spec.inputs
-        self.with_outputs = outputs
         self.problems: list[TosaEngineError] = []
         self.call = Call(spec, operator, {}, None)
 
@@ -40,7 +38,7 @@ class Binding:
         if self._lists():
             self._attributes()
             self._row()
-            ranked = [a for a in self.arguments if self._rank(a)]
+            ranked = [a for a in self.spec.arguments if self._rank(a)]
             self._letters(ranked)
             self._constants()
             if not self.problems and self.spec.sizes is not None:
@@ -49,9 +47,10 @@ class Binding:
 
     def _lists(self) -> bool:
         """The operator's lists of names fit the entry's arguments."""
-        sides = [("inputs", self.spec.inputs, self.operator.inputs)]
-        if self.with_outputs:
-            sides.append(("outputs", self.spec.outputs, self.operator.outputs))
+        sides = (
+            ("inputs", self.spec.inputs, self.operator.inputs),
+            ("outputs", self.spec.outputs, self.operator.outputs),
+        )
         for side, arguments, names in sides:
             unknown = [n for n in names if n not in self.block_tensors]
             if unknown:
@@ -89,7 +88,7 @@ class Binding:
             self.call.names.update(rows[0].types)
             self.call.names.update(rows[0].letters)
             return
-        got = {a.name: t.dtype for a in self.arguments for t in self._tensors(a) if not a.is_shape}
+        got = {a.name: t.dtype for a in self.spec.arguments for t in self._tensors(a) if not a.is_shape}
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in got.items())
         if "acc_type" in self.call.names:
             shown += f", acc_type: {self.call.names['acc_type']}"
@@ -99,7 +98,9 @@ class Binding:
     def _fits(self, row: Row) -> bool:
         if "acc_t" in row.types and self.call.names.get("acc_type", row.types["acc_t"]) is not row.types["acc_t"]:
             return False
-        return all(t.dtype is w for a in self.arguments for t in self._tensors(a) if (w := _wanted(a, row)) is not None)
+        return all(
+            t.dtype is w for a in self.spec.arguments for t in self._tensors(a) if (w := _wanted(a, row)) is not None
+        )
 
     def _rank(self, argument: Argument) -> bool:
         low, high = argument.rank
@@ -200,19 +201,17 @@ def _attribute_problem(attribute: Attribute, value: Any) -> str:
         good = good and (not length.isdigit() or len(value) == int(length))
     elif kind == "acc_type":
         good = isinstance(value, DType)
-    elif kind == "nan_mode":
-        good = value in NAN_MODES
-    elif kind == "rounding_mode":
-        good = value in ROUNDING_MODES
+    elif kind in ENUMERATIONS:
+        good = value in ENUMERATIONS[kind]
     else:
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
     return "" if good else f"attribute '{attribute.name}' needs {_WORDS.get(kind, kind)}, got {value!r}"
 
 
 _WORDS = {
-    "i32": "a 32-bit integer", "bool": "true or false", "acc_type": "an accumulator type",
-    "nan_mode": " or ".join(NAN_MODES), "rounding_mode": ", ".join(ROUNDING_MODES), "value": "a number",
-    "i32[2]": "2 integers", "i32[4]": "4 integers", "i32[rank]": "integers",
+    "i32": "a 32-bit integer", "bool": "true or false", "acc_type": "an accumulator type", "value": "a number",
+    "i32[2]": "2 integers", "i32[3]": "3 integers", "i32[4]": "4 integers", "i32[6]": "6 integers",
+    "i32[rank]": "integers", **{kind: " or ".join(words) for kind, words in ENUMERATIONS.items()},
 }  # fmt: skip
 
 
@@ -220,9 +219,9 @@ def _is_int32(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
-def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], *, outputs: bool = True) -> Binding:
-    """Bind an operator; `outputs=False` looks at its inputs only (shape inference). Problems are in the result."""
-    binding = Binding(spec, operator, tensors, outputs)
+def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor]) -> Binding:
+    """Bind an operator; outputs may have unknown shapes (shape inference). Problems are in the result."""
+    binding = Binding(spec, operator, tensors)
     binding.run()
     return binding
 

@@ -4,64 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i8, i16, i32
+from ..types import bool_, fp32, i8, i16, i32
+from .broadcast import broadcast_checks, broadcast_shapes
 from .case import Case
-from .table import Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
+from .table import Attribute, OpSpec, Require, Row, row, scalar, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..types import DType, Shape
-
-
-def broadcast_shape(shape1: Shape, shape2: Shape) -> Shape | None:
-    """The shape that two shapes of one rank broadcast to, or None where they don't."""
-    if len(shape1) != len(shape2) or any(a != b and 1 not in (a, b) for a, b in zip(shape1, shape2, strict=True)):
-        return None
-    return tuple(b if a == 1 else a for a, b in zip(shape1, shape2, strict=True))
-
-
-def _rank_mismatch(case: Case) -> None:
-    case.reshape("input2", 3)
-
-
-def _unbroadcastable(case: Case) -> None:
-    case.reshape("input2", 2, 2)
-
-
-def _wrong_output(case: Case) -> None:
-    case.reshape("output", 2, 4)
-
-
-def broadcast_checks(op: str) -> tuple[Check, ...]:
-    """The three ways in which `shape != broadcast_shape(shape1, shape2)` can fail."""
-
-    def ranks(c: Call) -> bool:
-        return len(c.shape1) != len(c.shape2)
-
-    return (
-        Check(
-            f"{op}.E1", ranks, "inputs must have one rank, got shapes {shape1} and {shape2}", _rank_mismatch, "input2"
-        ),
-        Check(
-            f"{op}.E2",
-            lambda c: not ranks(c) and broadcast_shape(c.shape1, c.shape2) is None,
-            "shapes {shape1} and {shape2} don't broadcast: sizes must be equal or 1",
-            _unbroadcastable,
-            "input2",
-        ),
-        Check(
-            f"{op}.E3",
-            lambda c: (
-                c.has("shape")
-                and broadcast_shape(c.shape1, c.shape2) is not None
-                and broadcast_shape(c.shape1, c.shape2) != c["shape"]
-            ),
-            "output must have the shape that {shape1} and {shape2} broadcast to, got {shape}",
-            _wrong_output,
-            "output",
-        ),
-    )
+    from ..types import DType
 
 
 def _example(op: str, *, nan_mode: bool = False) -> Callable[[Row], Case]:
@@ -71,12 +22,6 @@ def _example(op: str, *, nan_mode: bool = False) -> Callable[[Row], Case]:
         return case.set(nan_mode="PROPAGATE") if nan_mode else case
 
     return example
-
-
-def _shapes(c: Call) -> list[Shape]:
-    shape = broadcast_shape(c.shape1, c.shape2)
-    assert shape is not None
-    return [shape]
 
 
 INPUTS = (tensor("input1", "in_out_t", "shape1", (0, None)), tensor("input2", "in_out_t", "shape2", (0, None)))
@@ -94,7 +39,7 @@ ADD = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=ARITHMETIC_ROWS,
-    shapes=_shapes,
+    shapes=broadcast_shapes,
     checks=broadcast_checks("ADD"),
     requires=(Require("ADD.R1", "the sum is a value of in_out_t"),),
     example=_example("ADD"),
@@ -109,7 +54,7 @@ SUB = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=ARITHMETIC_ROWS,
-    shapes=_shapes,
+    shapes=broadcast_shapes,
     checks=broadcast_checks("SUB"),
     requires=(Require("SUB.R1", "the difference is a value of in_out_t"),),
     example=_example("SUB"),
@@ -124,7 +69,7 @@ MAXIMUM = OpSpec(
     attributes=NAN_MODE,
     outputs=OUTPUTS,
     rows=EXTREMUM_ROWS,
-    shapes=_shapes,
+    shapes=broadcast_shapes,
     checks=broadcast_checks("MAXIMUM"),
     example=_example("MAXIMUM", nan_mode=True),
 )
@@ -138,7 +83,7 @@ MINIMUM = OpSpec(
     attributes=NAN_MODE,
     outputs=OUTPUTS,
     rows=EXTREMUM_ROWS,
-    shapes=_shapes,
+    shapes=broadcast_shapes,
     checks=broadcast_checks("MINIMUM"),
     example=_example("MINIMUM", nan_mode=True),
 )
@@ -168,7 +113,7 @@ MUL = OpSpec(
         row("signed 32", "PRO-INT | PRO-FP", in_t=i32, out_t=i32),
         row("fp32", "PRO-FP", in_t=fp32, out_t=fp32),
     ),
-    shapes=_shapes,
+    shapes=broadcast_shapes,
     checks=broadcast_checks("MUL"),
     requires=(
         Require("MUL.R1", "shift is in 0 .. 63"),
@@ -205,4 +150,62 @@ TABLE = OpSpec(
     example=_table_example,
 )
 
-OPERATORS = (ADD, MAXIMUM, MINIMUM, MUL, SUB, TABLE)
+INTEGER_ROWS = (
+    row("signed 8", "PRO-INT", in_out_t=i8),
+    row("signed 16", "PRO-INT", in_out_t=i16),
+    row("signed 32", "PRO-INT", in_out_t=i32),
+)
+SHIFT_ROWS = (
+    row("signed 8", "PRO-INT | PRO-FP", in_out_t=i8),
+    row("signed 16", "PRO-INT | PRO-FP", in_out_t=i16),
+    row("signed 32", "PRO-INT | PRO-FP", in_out_t=i32),
+)
+LOGICAL_ROWS = (row("Boolean", "PRO-INT | PRO-FP", in_out_t=bool_),)
+SHIFT_AMOUNT = "the shift is at least 0 and less than the bits of in_out_t"
+
+
+def _plain(
+    name: str, code: int, schema: str, section: str, rows: tuple[Row, ...], *requires: str, **example: object
+) -> OpSpec:
+    """An operator whose inputs and output have one format, with REQUIREs numbered in their order."""
+    attributes = tuple(Attribute(attribute, "bool", 0) for attribute in example)
+
+    def build(r: Row) -> Case:
+        return _example(name)(r).set(**example)
+
+    return OpSpec(
+        name=name,
+        code=code,
+        schema=schema,
+        section=section,
+        inputs=INPUTS,
+        attributes=attributes,
+        outputs=OUTPUTS,
+        rows=rows,
+        shapes=broadcast_shapes,
+        checks=broadcast_checks(name),
+        requires=tuple(Require(f"{name}.R{i}", text) for i, text in enumerate(requires, 1)),
+        example=build,
+    )
+
+
+ARITHMETIC_RIGHT_SHIFT = _plain(
+    "ARITHMETIC_RIGHT_SHIFT", 16, "ArithmeticRightShift", "2.5.2", INTEGER_ROWS, SHIFT_AMOUNT, round=True
+)
+BITWISE_AND = _plain("BITWISE_AND", 17, "BitwiseAnd", "2.5.3", INTEGER_ROWS)
+BITWISE_OR = _plain("BITWISE_OR", 18, "BitwiseOr", "2.5.4", INTEGER_ROWS)
+BITWISE_XOR = _plain("BITWISE_XOR", 19, "BitwiseXor", "2.5.5", INTEGER_ROWS)
+INTDIV = _plain(
+    "INTDIV", 20, "IntDiv", "2.5.6", (row("signed 32", "PRO-INT | PRO-FP", in_out_t=i32),),
+    "the divisor is not 0", "the quotient is a value of in_out_t",
+)  # fmt: skip
+LOGICAL_AND = _plain("LOGICAL_AND", 21, "LogicalAnd", "2.5.7", LOGICAL_ROWS)
+LOGICAL_LEFT_SHIFT = _plain("LOGICAL_LEFT_SHIFT", 22, "LogicalLeftShift", "2.5.8", SHIFT_ROWS, SHIFT_AMOUNT)
+LOGICAL_RIGHT_SHIFT = _plain("LOGICAL_RIGHT_SHIFT", 23, "LogicalRightShift", "2.5.9", SHIFT_ROWS, SHIFT_AMOUNT)
+LOGICAL_OR = _plain("LOGICAL_OR", 24, "LogicalOr", "2.5.10", LOGICAL_ROWS)
+LOGICAL_XOR = _plain("LOGICAL_XOR", 25, "LogicalXor", "2.5.11", LOGICAL_ROWS)
+
+OPERATORS = (
+    ADD, ARITHMETIC_RIGHT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, INTDIV, LOGICAL_AND, LOGICAL_LEFT_SHIFT,
+    LOGICAL_RIGHT_SHIFT, LOGICAL_OR, LOGICAL_XOR, MAXIMUM, MINIMUM, MUL, SUB, TABLE,
+)  # fmt: skip

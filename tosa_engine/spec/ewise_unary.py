@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i8, i16, i32
+from ..types import bool_, fp32, i8, i16, i32
 from .case import Case
+from .spatial import zero_point_check
 from .table import OpSpec, Require, Row, row, scalar, tensor
-from .tensor_ops import zero_point_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,4 +94,34 @@ RECIPROCAL = OpSpec(
     example=_example("RECIPROCAL"),
 )
 
-OPERATORS = (ABS, EXP, NEGATE, RECIPROCAL)
+
+def _plain(name: str, code: int, schema: str, section: str, rows: tuple[Row, ...]) -> OpSpec:
+    return OpSpec(
+        name=name,
+        code=code,
+        schema=schema,
+        section=section,
+        inputs=INPUTS,
+        attributes=(),
+        outputs=OUTPUTS,
+        rows=rows,
+        shapes=lambda c: [c["shape"]],
+        example=_example(name),
+    )
+
+
+BITWISE_NOT = _plain(
+    "BITWISE_NOT",
+    33,
+    "BitwiseNot",
+    "2.6.2",
+    (
+        row("signed 8", "PRO-INT", in_out_t=i8),
+        row("signed 16", "PRO-INT", in_out_t=i16),
+        row("signed 32", "PRO-INT", in_out_t=i32),
+    ),
+)
+CLZ = _plain("CLZ", 35, "Clz", "2.6.4", (row("signed 32", "PRO-INT", in_out_t=i32),))
+LOGICAL_NOT = _plain("LOGICAL_NOT", 40, "LogicalNot", "2.6.9", (row("Boolean", "PRO-INT | PRO-FP", in_out_t=bool_),))
+
+OPERATORS = (ABS, BITWISE_NOT, CLZ, EXP, LOGICAL_NOT, NEGATE, RECIPROCAL)

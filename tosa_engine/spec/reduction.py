@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i8, i16, i32
+from ..types import bool_, fp32, i8, i16, i32
 from .case import Case
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, tensor
 
@@ -50,27 +50,40 @@ def _example(op: str, *, nan_mode: bool = False) -> Callable[[Row], Case]:
     return example
 
 
-REDUCE_MAX = OpSpec(
-    name="REDUCE_MAX",
-    code=51,
-    schema="ReduceMax",
-    section="2.9.3",
-    inputs=INPUTS,
-    attributes=(
-        Attribute("axis", "i32", 0),
-        Attribute("nan_mode", "nan_mode", 1, optional=True, default="PROPAGATE"),
-    ),
-    outputs=OUTPUTS,
-    rows=(
-        row("signed 8", "PRO-INT", in_out_t=i8),
-        row("signed 16", "PRO-INT", in_out_t=i16),
-        row("signed 32", "PRO-INT", in_out_t=i32),
-        row("fp32", "PRO-FP", in_out_t=fp32),
-    ),
-    shapes=lambda c: [_reduced(c)],
-    checks=_checks("REDUCE_MAX"),
-    example=_example("REDUCE_MAX", nan_mode=True),
+EXTREMUM_ROWS = (
+    row("signed 8", "PRO-INT", in_out_t=i8),
+    row("signed 16", "PRO-INT", in_out_t=i16),
+    row("signed 32", "PRO-INT", in_out_t=i32),
+    row("fp32", "PRO-FP", in_out_t=fp32),
 )
+AXIS = Attribute("axis", "i32", 0)
+NAN_MODE = Attribute("nan_mode", "nan_mode", 1, optional=True, default="PROPAGATE")
+
+
+def _reduction(
+    name: str, code: int, schema: str, section: str, rows: tuple[Row, ...], *, nan_mode: bool = False
+) -> OpSpec:
+    return OpSpec(
+        name=name,
+        code=code,
+        schema=schema,
+        section=section,
+        inputs=INPUTS,
+        attributes=(AXIS, NAN_MODE) if nan_mode else (AXIS,),
+        outputs=OUTPUTS,
+        rows=rows,
+        shapes=lambda c: [_reduced(c)],
+        checks=_checks(name),
+        example=_example(name, nan_mode=nan_mode),
+    )
+
+
+BOOLEAN_ROWS = (row("Boolean", "PRO-INT | PRO-FP", in_out_t=bool_),)
+
+REDUCE_ALL = _reduction("REDUCE_ALL", 49, "ReduceAll", "2.9.1", BOOLEAN_ROWS)
+REDUCE_ANY = _reduction("REDUCE_ANY", 50, "ReduceAny", "2.9.2", BOOLEAN_ROWS)
+REDUCE_MAX = _reduction("REDUCE_MAX", 51, "ReduceMax", "2.9.3", EXTREMUM_ROWS, nan_mode=True)
+REDUCE_MIN = _reduction("REDUCE_MIN", 52, "ReduceMin", "2.9.4", EXTREMUM_ROWS, nan_mode=True)
 
 REDUCE_SUM = OpSpec(
     name="REDUCE_SUM",
@@ -90,4 +103,4 @@ REDUCE_SUM = OpSpec(
     example=_example("REDUCE_SUM"),
 )
 
-OPERATORS = (REDUCE_MAX, REDUCE_SUM)
+OPERATORS = (REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_SUM)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .case import Case
 
 NAN_MODES: Final = {"PROPAGATE": 1, "IGNORE": 2}
+RESIZE_MODES: Final = {"NEAREST": 1, "BILINEAR": 2}
 ROUNDING_MODES: Final = {"SINGLE_ROUND": 1, "INEXACT_ROUND": 2, "DOUBLE_ROUND": 3}
+ENUMERATIONS: Final = {"nan_mode": NAN_MODES, "resize_mode": RESIZE_MODES, "rounding_mode": ROUNDING_MODES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), nan_mode, rounding_mode, or value (a
-    number of the type `type`). `field` is its place in the flatbuffer table of the operator's attributes.
+    """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), one of `ENUMERATIONS`, or value (a number
+    of the type `type`). `field` is its place in the flatbuffer table of the operator's attributes.
     """
 
     name: str

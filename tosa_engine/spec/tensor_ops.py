@@ -4,223 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i4, i8, i16, i32, i48
+from ..types import fp32, i8, i16, i32, i48
 from .case import Case
-from .table import Argument, Attribute, Call, Check, Limit, OpSpec, Require, Row, row, scalar, tensor
+from .convolution import CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D
+from .spatial import (
+    limits,
+    of_attribute,
+    output_check,
+    output_size,
+    pad_check,
+    pool_span,
+    positive_check,
+    setter,
+    spatial_sizes,
+    zero_point_check,
+)
+from .table import Argument, Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from ..types import Shape
-
-PAD = Attribute("pad", "i32[4]", 0)
-SPATIAL_NAMES = {
-    "pad": ("pad_top", "pad_bottom", "pad_left", "pad_right"),
-    "stride": ("stride_y", "stride_x"),
-    "dilation": ("dilation_y", "dilation_x"),
-    "kernel": ("kernel_y", "kernel_x"),
-}
-
-
-def spatial_sizes(call: Call) -> Mapping[str, int]:
-    """pad_top, stride_y, ... by the names that the specification gives to the elements of pad, stride, ..."""
-    sizes: dict[str, int] = {}
-    for attribute, names in SPATIAL_NAMES.items():
-        if call.has(attribute):
-            sizes.update(zip(names, call[attribute], strict=True))
-    return sizes
-
-
-def _limits(*values: tuple[str, str]) -> tuple[Limit, ...]:
-    def getter(text: str) -> Callable[[Call], int]:
-        factors = text.split(" * ")
-        return lambda c: int(c[factors[0]]) * (int(c[factors[1]]) if len(factors) > 1 else 1)
-
-    return tuple(Limit(value, limit, getter(value)) for value, limit in values)
-
-
-PAD_LIMITS = tuple((name, "max_kernel") for name in SPATIAL_NAMES["pad"])
-STRIDE_LIMITS = tuple((name, "max_stride") for name in SPATIAL_NAMES["stride"])
-KERNEL_LIMITS = tuple((name, "max_kernel") for name in SPATIAL_NAMES["kernel"])
-DILATION_LIMITS = (("dilation_y * KH", "max_kernel"), ("dilation_x * KW", "max_kernel"))
-
-
-def zero_point_check(label: str, zero_point: str, type_: str, about: str) -> Check:
-    """Only 8-bit formats have zero points other than 0."""
-    return Check(
-        label,
-        lambda c: c[type_] is not i8 and c[zero_point] not in (0, None),
-        f"{about} of type {{{type_}}} needs zero point 0, got {{{zero_point}}}",
-        lambda case: case.const(zero_point, case.tensor(zero_point).dtype, [1]),
-        zero_point,
-    )
-
-
-def pad_check(label: str) -> Check:
-    return Check(
-        label, lambda c: min(c.pad) < 0, "padding must not be negative, got {pad}", _setter(pad=(-1, 1, 0, 0)), "input"
-    )
-
-
-def positive_check(label: str, attribute: str) -> Check:
-    return Check(
-        label,
-        lambda c: min(c[attribute]) < 1,
-        f"{attribute} must be at least 1, got {{{attribute}}}",
-        _setter(**{attribute: (0, 1)}),
-        "input",
-    )
-
-
-def _setter(**attributes: object) -> Callable[[Case], object]:
-    return lambda case: case.set(**attributes)
-
-
-def conv_span(c: Call, axis: str) -> int:
-    """Distance between the first and the last kernel position along y or x, before division by the stride."""
-    if axis == "y":
-        return int(c.IH - 1 + c.pad_top + c.pad_bottom - (c.KH - 1) * c.dilation_y)
-    return int(c.IW - 1 + c.pad_left + c.pad_right - (c.KW - 1) * c.dilation_x)
-
-
-def pool_span(c: Call, axis: str) -> int:
-    if axis == "y":
-        return int(c.IH + c.pad_top + c.pad_bottom - c.kernel_y)
-    return int(c.IW + c.pad_left + c.pad_right - c.kernel_x)
-
-
-def _output_check(label: str, axis: str, span: Callable[[Call, str], int]) -> Check:
-    """OH (or OW) is the span divided by the stride without remainder, plus 1."""
-    letter, stride = ("OH", "stride_y") if axis == "y" else ("OW", "stride_x")
-
-    def violated(c: Call) -> bool:
-        if c[stride] < 1:
-            return False  # another rule says so
-        distance = span(c, axis)
-        if distance < 0 or distance % c[stride] != 0:
-            return True
-        return bool(c.has(letter) and c[letter] != distance // c[stride] + 1)
-
-    def mutate(case: Case) -> None:
-        shape = list(case.tensor("output").shape or ())
-        shape[1 if axis == "y" else 2] += 1
-        case.reshape("output", *shape)
-
-    what = "height" if axis == "y" else "width"
-    message = f"output {what} must be the padded input's span over {stride} = {{{stride}}} plus 1, without remainder"
-    return Check(label, violated, message, mutate, "output")
-
-
-def _output_size(c: Call, axis: str, span: Callable[[Call, str], int]) -> int:
-    return span(c, axis) // int(c.stride_y if axis == "y" else c.stride_x) + 1
-
-
-def _bias_check(label: str, wanted: Callable[[Call], int], text: str) -> Check:
-    return Check(
-        label,
-        lambda c: c.BC not in (1, wanted(c)),
-        f"bias needs 1 element or {text}, got {{BC}}",
-        lambda case: case.reshape("bias", 2),
-        "bias",
-    )
-
-
-def _conv_example(op: str, weight: Shape, output: Shape) -> Callable[[Row], Case]:
-    def example(r: Row) -> Case:
-        t = r.types
-        return (
-            Case(op)
-            .input("input", t["in_t"], (1, 5, 4, 2))
-            .input("weight", t["weight_t"], weight)
-            .input("bias", t["out_t"], (output[3],))
-            .const("input_zp", t["in_t"], [0])
-            .const("weight_zp", t["weight_t"], [0])
-            .set(pad=(1, 0, 0, 1), stride=(1, 1), dilation=(1, 1), acc_type=t["acc_t"], local_bound=False)
-            .output("output", t["out_t"], output)
-        )
-
-    return example
-
-
-CONV_ROWS = (
-    row("signed 8x8 with int32 accumulate", "PRO-INT", in_t=i8, weight_t=i8, out_t=i32, acc_t=i32),
-    row("signed 8x4 with int32 accumulate", "EXT-INT4", in_t=i8, weight_t=i4, out_t=i32, acc_t=i32),
-    row("signed 16x8 with int48 accumulate", "EXT-INT16", in_t=i16, weight_t=i8, out_t=i48, acc_t=i48),
-    row("fp32 with fp32 accumulate", "PRO-FP", in_t=fp32, weight_t=fp32, out_t=fp32, acc_t=fp32),
-)
-CONV_ATTRIBUTES = (
-    PAD,
-    Attribute("stride", "i32[2]", 1),
-    Attribute("dilation", "i32[2]", 2),
-    Attribute("acc_type", "acc_type", 4),
-    Attribute("local_bound", "bool", 3, optional=True, default=False),
-)
-ACCUMULATE = "adding the products in the order ky, kx, ic stays in acc_t"
-ADD_BIAS = "adding the bias stays in out_t"
-
-CONV2D = OpSpec(
-    name="CONV2D",
-    code=3,
-    schema="Conv2d",
-    section="2.3.3",
-    inputs=(
-        tensor("input", "in_t", "[N,IH,IW,IC]", (4, 4)),
-        tensor("weight", "weight_t", "[OC,KH,KW,IC]", (4, 4)),
-        tensor("bias", "out_t", "[BC]", (1, 1)),
-        scalar("input_zp", "in_t"),
-        scalar("weight_zp", "weight_t"),
-    ),
-    attributes=CONV_ATTRIBUTES,
-    outputs=(tensor("output", "out_t", "[N,OH,OW,OC]", (4, 4)),),
-    rows=CONV_ROWS,
-    sizes=spatial_sizes,
-    shapes=lambda c: [(c.N, _output_size(c, "y", conv_span), _output_size(c, "x", conv_span), c.OC)],
-    limits=_limits(*DILATION_LIMITS, *PAD_LIMITS, *STRIDE_LIMITS),
-    checks=(
-        zero_point_check("CONV2D.E1", "input_zp", "in_t", "input"),
-        zero_point_check("CONV2D.E2", "weight_zp", "weight_t", "weight"),
-        pad_check("CONV2D.E3"),
-        positive_check("CONV2D.E4", "stride"),
-        positive_check("CONV2D.E5", "dilation"),
-        _output_check("CONV2D.E6", "y", conv_span),
-        _output_check("CONV2D.E7", "x", conv_span),
-        _bias_check("CONV2D.E8", lambda c: int(c.OC), "OC = {OC}"),
-    ),
-    requires=(Require("CONV2D.R1", ACCUMULATE), Require("CONV2D.R2", ADD_BIAS)),
-    example=_conv_example("CONV2D", (3, 2, 2, 2), (1, 5, 4, 3)),
-)
-
-DEPTHWISE_CONV2D = OpSpec(
-    name="DEPTHWISE_CONV2D",
-    code=5,
-    schema="DepthwiseConv2d",
-    section="2.3.5",
-    inputs=(
-        tensor("input", "in_t", "[N,IH,IW,C]", (4, 4)),
-        tensor("weight", "weight_t", "[KH,KW,C,M]", (4, 4)),
-        tensor("bias", "out_t", "[BC]", (1, 1)),
-        scalar("input_zp", "in_t"),
-        scalar("weight_zp", "weight_t"),
-    ),
-    attributes=CONV_ATTRIBUTES,
-    outputs=(tensor("output", "out_t", "[N,OH,OW,C*M]", (4, 4)),),
-    rows=CONV_ROWS,
-    sizes=spatial_sizes,
-    shapes=lambda c: [(c.N, _output_size(c, "y", conv_span), _output_size(c, "x", conv_span), c.C * c.M)],
-    limits=_limits(*DILATION_LIMITS, *PAD_LIMITS, *STRIDE_LIMITS),
-    checks=(
-        zero_point_check("DEPTHWISE_CONV2D.E1", "input_zp", "in_t", "input"),
-        zero_point_check("DEPTHWISE_CONV2D.E2", "weight_zp", "weight_t", "weight"),
-        pad_check("DEPTHWISE_CONV2D.E3"),
-        positive_check("DEPTHWISE_CONV2D.E4", "stride"),
-        positive_check("DEPTHWISE_CONV2D.E5", "dilation"),
-        _output_check("DEPTHWISE_CONV2D.E6", "y", conv_span),
-        _output_check("DEPTHWISE_CONV2D.E7", "x", conv_span),
-        _bias_check("DEPTHWISE_CONV2D.E8", lambda c: int(c.C * c.M), "C*M = {C} * {M}"),
-    ),
-    requires=(Require("DEPTHWISE_CONV2D.R1", ACCUMULATE), Require("DEPTHWISE_CONV2D.R2", ADD_BIAS)),
-    example=_conv_example("DEPTHWISE_CONV2D", (2, 2, 2, 2), (1, 5, 4, 4)),
-)
 
 
 def _matmul_example(r: Row) -> Case:
@@ -263,6 +65,13 @@ MATMUL = OpSpec(
 )
 
 
+POOL_LIMITS = limits(
+    *of_attribute("kernel", 2, "max_kernel"),
+    *of_attribute("stride", 2, "max_stride"),
+    *of_attribute("pad", 4, "max_kernel"),
+)
+
+
 def _pool_checks(op: str, first: int) -> tuple[Check, ...]:
     """The rules that both pooling operators share, numbered from `first`."""
 
@@ -272,7 +81,7 @@ def _pool_checks(op: str, first: int) -> tuple[Check, ...]:
             label,
             lambda c: max(c.pad[sides[0]], c.pad[sides[1]]) >= c[kernel],
             message,
-            _setter(pad=pad),
+            setter(pad=pad),
             "input",
         )
 
@@ -282,8 +91,8 @@ def _pool_checks(op: str, first: int) -> tuple[Check, ...]:
         pad_check(f"{op}.E{first + 2}"),
         beyond(f"{op}.E{first + 3}", (2, 3), "kernel_x", (0, 1, 2, 0)),
         beyond(f"{op}.E{first + 4}", (0, 1), "kernel_y", (2, 0, 0, 0)),
-        _output_check(f"{op}.E{first + 5}", "y", pool_span),
-        _output_check(f"{op}.E{first + 6}", "x", pool_span),
+        output_check(f"{op}.E{first + 5}", "y", pool_span),
+        output_check(f"{op}.E{first + 6}", "x", pool_span),
     )
 
 
@@ -312,8 +121,8 @@ MAX_POOL2D = OpSpec(
         row("fp32", "PRO-FP", in_out_t=fp32),
     ),
     sizes=spatial_sizes,
-    shapes=lambda c: [(c.N, _output_size(c, "y", pool_span), _output_size(c, "x", pool_span), c.C)],
-    limits=_limits(*KERNEL_LIMITS, *STRIDE_LIMITS, *PAD_LIMITS),
+    shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
+    limits=POOL_LIMITS,
     checks=_pool_checks("MAX_POOL2D", 1),
     example=_max_pool_example,
 )
@@ -349,8 +158,8 @@ AVG_POOL2D = OpSpec(
         row("fp32 with fp32 accumulate", "PRO-FP", in_out_t=fp32, acc_t=fp32),
     ),
     sizes=spatial_sizes,
-    shapes=lambda c: [(c.N, _output_size(c, "y", pool_span), _output_size(c, "x", pool_span), c.C)],
-    limits=_limits(*KERNEL_LIMITS, *STRIDE_LIMITS, *PAD_LIMITS),
+    shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
+    limits=POOL_LIMITS,
     checks=(
         zero_point_check("AVG_POOL2D.E1", "input_zp", "in_out_t", "input"),
         zero_point_check("AVG_POOL2D.E2", "output_zp", "in_out_t", "output"),
@@ -399,7 +208,7 @@ ARGMAX = OpSpec(
             "ARGMAX.E1",
             lambda c: not 0 <= c.axis < len(c.shape1),
             "axis must be one of the input's axes, got axis {axis} for shape {shape1}",
-            _setter(axis=3),
+            setter(axis=3),
             "input",
         ),
         Check(
@@ -414,4 +223,4 @@ ARGMAX = OpSpec(
     example=_argmax_example,
 )
 
-OPERATORS = (ARGMAX, AVG_POOL2D, CONV2D, DEPTHWISE_CONV2D, MATMUL, MAX_POOL2D)
+OPERATORS = (ARGMAX, AVG_POOL2D, CONV2D, CONV3D, DEPTHWISE_CONV2D, MATMUL, MAX_POOL2D, TRANSPOSE_CONV2D)
