@@ -27,7 +27,7 @@ def wide(array: Array) -> Array:
 
 
 def wide_unsigned(array: Array) -> Array:
-    """The bits of 8 and 16 bit integers read as unsigned, as int64: `zero_extend`."""
+    """The bits of 8, 16 and 32 bit integers read as unsigned, as int64: `zero_extend`."""
     return array.view(np.dtype(f"uint{array.dtype.itemsize * 8}")).astype(np.int64)
 
 
@@ -112,3 +112,25 @@ def lowest(dtype: DType, nan_mode: str) -> int | float:
     if not dtype.is_float:
         return dtype.minimum
     return float("nan") if nan_mode == "IGNORE" else float("-inf")
+
+
+def highest(dtype: DType, nan_mode: str) -> int | float:
+    """What a running minimum starts from: the greatest value, or NaN for floats that ignore NaN."""
+    if not dtype.is_float:
+        return dtype.maximum
+    return float("nan") if nan_mode == "IGNORE" else float("inf")
+
+
+def apply_intdiv_s(a: Array, b: Array) -> Array:
+    """a / b towards zero, for b other than 0."""
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) == (b < 0), quotient, -quotient)
+
+
+def count_leading_zeros(a: Array) -> Array:
+    """How many of the 32 bits are 0 before the first 1; 32 for 0."""
+    bits = wide_unsigned(a)
+    count = np.zeros(a.shape, np.int64)
+    for bit in range(32):
+        count += bits < 1 << bit
+    return count

@@ -35,9 +35,21 @@ def reshape(call: Call, input1: Array, shape: Array) -> Array:
     return input1.reshape(tuple(int(size) for size in shape)).copy()
 
 
+def reverse(call: Call, input1: Array) -> Array:
+    """The values in the opposite order along the axis."""
+    return np.flip(input1, call.axis).copy()
+
+
 def slice_(call: Call, input1: Array, start: Array, size: Array) -> Array:
     """`size` values along each axis, from `start` on."""
     return input1[tuple(slice(int(a), int(a) + int(n)) for a, n in zip(start, size, strict=True))].copy()
+
+
+def tile(call: Call, input1: Array, multiples: Array) -> Array:
+    """`multiples` copies of the input along each axis, one after the other."""
+    sizes = [size * int(times) for size, times in zip(input1.shape, multiples, strict=True)]
+    index = [np.arange(size) % n for size, n in zip(sizes, input1.shape, strict=True)]
+    return input1[np.ix_(*index)]
 
 
 def transpose(call: Call, input1: Array) -> Array:
@@ -45,4 +57,12 @@ def transpose(call: Call, input1: Array) -> Array:
     return input1.transpose(call.perms).copy()
 
 
-ORACLES = {"CONCAT": concat, "PAD": pad, "RESHAPE": reshape, "SLICE": slice_, "TRANSPOSE": transpose}
+ORACLES = {
+    "CONCAT": concat,
+    "PAD": pad,
+    "RESHAPE": reshape,
+    "REVERSE": reverse,
+    "SLICE": slice_,
+    "TILE": tile,
+    "TRANSPOSE": transpose,
+}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..types import i32
-from .arith import IEEE, apply_lookup_s, apply_max_s, apply_min_s, narrow, wide
+from .arith import IEEE, apply_intdiv_s, apply_lookup_s, apply_max_s, apply_min_s, narrow, wide, wide_unsigned
 from .requires import Requires
 
 if TYPE_CHECKING:
@@ -26,6 +26,59 @@ def add(call: Call, input1: Array, input2: Array) -> Array:
     with Requires(call) as require:
         require.fits("R1", total, call.in_out_t, "sum")
     return narrow(total, call.in_out_t)
+
+
+def arithmetic_right_shift(call: Call, input1: Array, input2: Array) -> Array:
+    """value / 2^shift towards minus infinity; with `round` to nearest, half up: plus the last bit shifted out."""
+    value, shift = wide(input1), _shift(call, input2)
+    result = value >> shift
+    if call.round:
+        result += np.where(shift > 0, (value >> np.maximum(shift - 1, 0)) & 1, 0)
+    return narrow(result, call.in_out_t)
+
+
+def logical_left_shift(call: Call, input1: Array, input2: Array) -> Array:
+    """The bits moved up; those beyond the format are lost."""
+    return narrow(wide(input1) << _shift(call, input2), call.in_out_t)
+
+
+def logical_right_shift(call: Call, input1: Array, input2: Array) -> Array:
+    """The bits moved down, zeros follow: a negative value is read as unsigned one of its own width first."""
+    return narrow(wide_unsigned(input1) >> _shift(call, input2), call.in_out_t)
+
+
+def _shift(call: Call, input2: Array) -> Array:
+    """The shifts, tested to be less than the format's bits."""
+    shift, most = wide(input2), call.in_out_t.bits - 1
+    with Requires(call) as require:
+        message = f"shift {{shift}} is not in 0 .. {most} for {call.in_out_t}"
+        require.holds("R1", (shift >= 0) & (shift <= most), message, shift=shift)
+    return shift
+
+
+def intdiv(call: Call, input1: Array, input2: Array) -> Array:
+    """Quotients towards zero."""
+    value, divisor = wide(input1), wide(input2)
+    with Requires(call) as require:
+        require.holds("R1", divisor != 0, "{value} is divided by 0", value=value)
+        quotient = apply_intdiv_s(value, np.where(divisor == 0, 1, divisor))
+        require.fits("R2", quotient, call.in_out_t, "quotient")
+    return narrow(quotient, call.in_out_t)
+
+
+def bit_and(call: Call, input1: Array, input2: Array) -> Array:
+    """Of each bit, or of Booleans."""
+    return np.asarray(input1 & input2)
+
+
+def bit_or(call: Call, input1: Array, input2: Array) -> Array:
+    """Of each bit, or of Booleans."""
+    return np.asarray(input1 | input2)
+
+
+def bit_xor(call: Call, input1: Array, input2: Array) -> Array:
+    """Of each bit, or of Booleans."""
+    return np.asarray(input1 ^ input2)
 
 
 def sub(call: Call, input1: Array, input2: Array) -> Array:
@@ -78,4 +131,21 @@ def table(call: Call, input1: Array, table: Array) -> Array:
     return narrow(looked, call.out_t)
 
 
-ORACLES = {"ADD": add, "MAXIMUM": maximum, "MINIMUM": minimum, "MUL": mul, "SUB": sub, "TABLE": table}
+ORACLES = {
+    "ADD": add,
+    "ARITHMETIC_RIGHT_SHIFT": arithmetic_right_shift,
+    "BITWISE_AND": bit_and,
+    "BITWISE_OR": bit_or,
+    "BITWISE_XOR": bit_xor,
+    "INTDIV": intdiv,
+    "LOGICAL_AND": bit_and,
+    "LOGICAL_LEFT_SHIFT": logical_left_shift,
+    "LOGICAL_OR": bit_or,
+    "LOGICAL_RIGHT_SHIFT": logical_right_shift,
+    "LOGICAL_XOR": bit_xor,
+    "MAXIMUM": maximum,
+    "MINIMUM": minimum,
+    "MUL": mul,
+    "SUB": sub,
+    "TABLE": table,
+}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arith import IEEE, narrow, wide
+from .arith import IEEE, count_leading_zeros, narrow, wide
 from .requires import Requires
 
 if TYPE_CHECKING:
@@ -25,10 +25,22 @@ def absolute(call: Call, input1: Array) -> Array:
     return narrow(value, call.in_out_t)
 
 
+def bitwise_not(call: Call, input1: Array) -> Array:
+    return np.asarray(~input1)
+
+
+def clz(call: Call, input1: Array) -> Array:
+    return narrow(count_leading_zeros(input1), call.in_out_t)
+
+
 def exp(call: Call, input1: Array) -> Array:
     """e to the power of the value, in fp64, rounded once."""
     with np.errstate(**IEEE):
         return narrow(np.exp(wide(input1)), call.in_out_t)
+
+
+def logical_not(call: Call, input1: Array) -> Array:
+    return np.asarray(~input1)  # of bool: true becomes false
 
 
 def negate(call: Call, input1: Array, input1_zp: Array, output_zp: Array) -> Array:
@@ -52,4 +64,12 @@ def reciprocal(call: Call, input1: Array) -> Array:
         return narrow(1.0 / wide(input1), call.in_out_t)
 
 
-ORACLES = {"ABS": absolute, "EXP": exp, "NEGATE": negate, "RECIPROCAL": reciprocal}
+ORACLES = {
+    "ABS": absolute,
+    "BITWISE_NOT": bitwise_not,
+    "CLZ": clz,
+    "EXP": exp,
+    "LOGICAL_NOT": logical_not,
+    "NEGATE": negate,
+    "RECIPROCAL": reciprocal,
+}

@@ -13,11 +13,15 @@ from ..infer import infer
 from ..spec import bind_operator
 from . import (
     activation_funcs,
+    comparison,
     data_layout,
     data_nodes,
     ewise_binary,
+    ewise_ternary,
     ewise_unary,
+    image,
     reduction,
+    scatter_gather,
     shape,
     tensor_ops,
     type_conversion,
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
     Probe = Callable[[str, str, Array], object]
 
 FAMILIES: Final = (
-    tensor_ops, activation_funcs, ewise_binary, ewise_unary, reduction, data_layout, type_conversion, data_nodes, shape,
+    tensor_ops, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction, data_layout,
+    scatter_gather, image, type_conversion, data_nodes, shape,
 )  # fmt: skip
 ORACLES: Final[Mapping[str, Oracle]] = {name: oracle for family in FAMILIES for name, oracle in family.ORACLES.items()}
 

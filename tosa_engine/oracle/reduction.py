@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arith import IEEE, apply_max_s, lowest, narrow, wide
+from .arith import IEEE, apply_max_s, apply_min_s, highest, lowest, narrow, wide
 from .requires import Requires
 
 if TYPE_CHECKING:
@@ -14,11 +14,26 @@ if TYPE_CHECKING:
     from ..types import Array
 
 
+def reduce_all(call: Call, input: Array) -> Array:
+    return np.asarray(input.all(call.axis, keepdims=True))
+
+
+def reduce_any(call: Call, input: Array) -> Array:
+    return np.asarray(input.any(call.axis, keepdims=True))
+
+
 def reduce_max(call: Call, input: Array) -> Array:
     greatest = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), input.dtype)
     for i in range(input.shape[call.axis]):
         greatest = apply_max_s(greatest, input.take([i], call.axis), call.nan_mode)
     return greatest
+
+
+def reduce_min(call: Call, input: Array) -> Array:
+    least = np.full(call.shape_of("output"), highest(call.in_out_t, call.nan_mode), input.dtype)
+    for i in range(input.shape[call.axis]):
+        least = apply_min_s(least, input.take([i], call.axis), call.nan_mode)
+    return least
 
 
 def reduce_sum(call: Call, input: Array) -> Array:
@@ -33,4 +48,10 @@ def reduce_sum(call: Call, input: Array) -> Array:
     return narrow(total, call.in_out_t)
 
 
-ORACLES = {"REDUCE_MAX": reduce_max, "REDUCE_SUM": reduce_sum}
+ORACLES = {
+    "REDUCE_ALL": reduce_all,
+    "REDUCE_ANY": reduce_any,
+    "REDUCE_MAX": reduce_max,
+    "REDUCE_MIN": reduce_min,
+    "REDUCE_SUM": reduce_sum,
+}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..spec.table import Call
-    from ..types import Array, DType, Shape
+    from ..types import Array, DType
 
 
 class Requires:
@@ -20,12 +20,13 @@ class Requires:
 
     The specification computes one output element after the other. Here every test looks at all of them, so the one
     that counts is that of the first element in row-major order and, for this element, the first test that fails. Use as
-    a context: on leaving it, `RequireViolation` is raised if any test failed.
+    a context: on leaving it, `RequireViolation` is raised if any test failed. `argument` is the tensor whose elements
+    the operator goes through: its output, as a rule.
     """
 
-    def __init__(self, call: Call, shape: Shape | None = None) -> None:
+    def __init__(self, call: Call, argument: str = "output") -> None:
         self.call = call
-        self.shape = call.shape_of("output") if shape is None else shape
+        self.shape, self.tensor = call.shape_of(argument), call.tensor_name(argument)
         self.first: int | None = None
         self.label = self.message = ""
 
@@ -41,12 +42,12 @@ class Requires:
                 f"{self.message} at {list(index)}",
                 label=self.label,
                 node=self.call.operator.name,
-                tensor=self.call.tensor_name("output"),
+                tensor=self.tensor,
                 index=index,
             )
 
     def holds(self, rule: str, good: Array, message: str, **values: Any) -> None:
-        """Test one REQUIRE. `good` and `values` broadcast to the output's shape; `message` shows the values."""
+        """Test one REQUIRE. `good` and `values` broadcast to the tensor's shape; `message` shows the values."""
         if good.all():
             return
         first = int(np.argmin(np.broadcast_to(good, self.shape)))
