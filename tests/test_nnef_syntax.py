@@ -251,7 +251,10 @@ SHAPES = [
         "'conv': filter of shape [4, 2, 1, 1] doesn't fit 3 channels in 1 groups",
     ),
     (
-        "i=constant(shape=[1,3,2,2], value=[1.]); f=constant(shape=[4,3,3,3], value=[1.]); y=conv(i,f,padding=[(0,0),(0,0)]);",
+        (
+            "i = constant(shape=[1,3,2,2], value=[1.0]); f = constant(shape=[4,3,3,3], value=[1.0]);"
+            " y = conv(i, f, padding = [(0, 0), (0, 0)]);"
+        ),
         "'conv': a window of 3 doesn't fit into 0 + 2 + 0",
     ),
     (
