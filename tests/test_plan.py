@@ -79,7 +79,7 @@ def test_the_residual_net_fuses_everything_it_can() -> None:
 def test_kept_tensors_are_written(kept: str, split: list[str]) -> None:
     plan = make_plan(expand(residual_net()), frozenset([kept]))
     found = operators(plan)
-    assert [name for name in found if name in split] and all(name in found for name in split)
+    assert all(found.count(name) >= split.count(name) for name in split)
     assert kept in plan.arena.offsets
 
 

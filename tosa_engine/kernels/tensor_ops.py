@@ -111,6 +111,10 @@ def fits_int32(call: Call) -> bool:
     return bool(accumulator_bound(call).max() <= I32_MAX)
 
 
+def _macs(call: Call) -> float:
+    return float(call.N * call.OH * call.OW * call.OC * call.KH * call.KW * call.IC)
+
+
 def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     """CONV2D of int8 input and int8 or int4 weights."""
     from . import tensor_loops
@@ -139,7 +143,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
 
     packed, starts = _buffer(g)
     scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
-    return Work(units, float(call.N * call.OH * call.OW * call.OC * call.KH * call.KW * call.IC), bind, scratch)
+    return Work(units, _macs(call) / 60 + 0.4 * call.N * call.OH * call.OW * call.OC, bind, scratch)
 
 
 def _depthwise_weights(call: Call, dtype: Any) -> tuple[Array, int]:
@@ -210,7 +214,7 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
 
     packed, starts = _buffer(g)
     scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
-    return Work(units, 6.0 * call.N * call.OH * call.OW * channels * (call.KH * call.KW + 3), bind, scratch)
+    return Work(units, call.N * call.OH * call.OW * channels * (0.05 * call.KH * call.KW + 0.5), bind, scratch)
 
 
 def conv2d_fp32(call: Call) -> Work:
@@ -234,7 +238,7 @@ def conv2d_fp32(call: Call) -> Work:
 
     packed, starts = _buffer(g)
     scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts), (np.dtype(np.float32), 96))
-    return Work(units, 2.0 * call.N * call.OH * call.OW * call.OC * call.KH * call.KW * call.IC, bind, scratch)
+    return Work(units, _macs(call) / 30, bind, scratch)
 
 
 def depthwise_conv2d_fp32(call: Call) -> Work:
@@ -255,7 +259,7 @@ def depthwise_conv2d_fp32(call: Call) -> Work:
 
     packed, starts = _buffer(g)
     scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts))
-    return Work(units, 6.0 * call.N * call.OH * call.OW * channels * (call.KH * call.KW + 1), bind, scratch)
+    return Work(units, 0.15 * call.N * call.OH * call.OW * channels * (call.KH * call.KW + 1), bind, scratch)
 
 
 def conv2d_wide(call: Call) -> Work:
@@ -275,7 +279,7 @@ def conv2d_wide(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: wide_loops.conv(x, weight, bias, g, out, low, high)
 
-    return Work(call.N * call.OH * call.OW, 20.0 * call.N * call.OH * call.OW * weight.size, bind)
+    return Work(call.N * call.OH * call.OW, 0.7 * call.N * call.OH * call.OW * weight.size, bind)
 
 
 def depthwise_conv2d_wide(call: Call) -> Work:
@@ -293,7 +297,7 @@ def depthwise_conv2d_wide(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: wide_loops.depthwise(x, weight, bias, g, out, low, high)
 
-    return Work(call.N * call.OH * call.OW, 20.0 * call.N * call.OH * call.OW * weight.size, bind)
+    return Work(call.N * call.OH * call.OW, 0.7 * call.N * call.OH * call.OW * weight.size, bind)
 
 
 CONV = ("weight", "bias", "input_zp", "weight_zp")

@@ -47,15 +47,13 @@ def _declare(module: Any, kind: Any, name: str) -> Any:
 
 def _pmaddwd(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
     wide, pairs = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(16), 2 * LANES)
-    multiply = _declare(builder.module, ir.FunctionType(wide, [pairs, pairs]), "llvm.x86.avx2.pmadd.wd"
-    )
+    multiply = _declare(builder.module, ir.FunctionType(wide, [pairs, pairs]), "llvm.x86.avx2.pmadd.wd")
     return builder.add(accumulator, builder.call(multiply, [builder.bitcast(row, pairs), column]))
 
 
 def _fma(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
     vector = ir.VectorType(ir.FloatType(), LANES)
-    fused = _declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
-    )
+    fused = _declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32")
     return builder.call(fused, [row, column, accumulator])
 
 

@@ -32,7 +32,7 @@ def cast(call: Call) -> Work:
         np.copyto(out, nearest.astype(storage))
         return np.asarray(bad)
 
-    return by_numpy(call.shape_of("output"), 8.0, function)
+    return by_numpy(call.shape_of("output"), 0.8, function)
 
 
 def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
@@ -81,12 +81,12 @@ def rescale(call: Call) -> Work:
 
         return run
 
-    return Work(blocks(count), 40.0 * count, bind)
+    return Work(blocks(count), 3.0 * count, bind)
 
 
 CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")
 CASTS = (
-    "bool_i8", "bool_i16", "bool_i32", "i8_bool", "i8_i16", "i8_i32", "i8_fp32", "i16_bool", "i16_i8", "i16_i32", 
+    "bool_i8", "bool_i16", "bool_i32", "i8_bool", "i8_i16", "i8_i32", "i8_fp32", "i16_bool", "i16_i8", "i16_i32",
     "i16_fp32", "i32_bool", "i32_i8", "i32_i16", "i32_fp32", "fp32_i8", "fp32_i16", "fp32_i32",
 )  # fmt: skip
 KERNELS = {("CAST", key): Kernel(cast) for key in CASTS} | {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 200_000.0  # cost of a step that isn't worth sharing
+SMALL = 40_000.0  # nanoseconds of a step that isn't worth sharing
 
 
 @dataclass(frozen=True)
