@@ -327,6 +327,15 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
     assert (caught.value.label, caught.value.node, caught.value.exit_code) == ("RUN.disagree", "pooled", 70)
 
 
+def test_checked_runs_tell_a_kernel_that_misses_a_require(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tosa_engine.kernels import ewise_loops
+
+    monkeypatch.setattr(ewise_loops, "arithmetic", lambda *arguments: -1)
+    with pytest.raises(TosaEngineError, match="the oracle of ADD saw a REQUIRE fail, the kernel none") as caught:
+        overflow(1, checked=True)
+    assert caught.value.exit_code == 70
+
+
 def supported_models() -> list[str]:
     return sorted(p.name for p in MODELS.iterdir()) if MODELS.is_dir() else []
 

@@ -116,6 +116,11 @@ def _roots(block: Block, steps: list[Step]) -> dict[str, str]:
     return roots
 
 
+def _next_work(steps: list[Step], i: int) -> int:
+    """The step that other workers may have begun while the first one still looks at what step i wrote."""
+    return next((j for j in range(i + 1, len(steps)) if steps[j].work is not None), len(steps))
+
+
 def _lives(
     block: Block, steps: list[Step], roots: dict[str, str], constants: dict[str, Array], keep: frozenset[str]
 ) -> dict[str, Life]:
@@ -123,10 +128,11 @@ def _lives(
     first = dict.fromkeys((roots[n] for n in block.inputs), -1)
     last = dict(first)
     for i, step in enumerate(steps):
+        output = roots[step.output]
+        first.setdefault(output, i)
+        last[output] = max(last.get(output, i), _next_work(steps, i) if step.output in keep else i)
         for name in step.inputs:
-            last[roots[name]] = i
-        first.setdefault(roots[step.output], i)
-        last[roots[step.output]] = i + (step.output in keep)
+            last[roots[name]] = max(last.get(roots[name], i), i)
     for name in block.outputs:
         last[roots[name]] = len(steps)
     used = {n: f for n, f in first.items() if n not in constants}
