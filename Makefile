@@ -51,7 +51,8 @@ peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers
 
 bench: $(VENV)/$(READY)
-	$(VENV)/bin/python benchmarks/run.py
+	$(VENV)/bin/python benchmarks/tile.py
+	$(VENV)/bin/python benchmarks/models.py
 
 $(VENV)/$(READY): EXTRAS := test
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
