@@ -25,6 +25,8 @@ from tosa_engine.errors import (
     Unsupported,
     UsageError,
 )
+from tosa_engine.plan import expand, make_plan
+from tosa_engine.plan.workspace import WORTH, shared_cost
 from tosa_engine.probe import Probe
 
 from .nets import Net, feeds_of, residual_net
@@ -67,7 +69,9 @@ def test_a_network_computes_what_the_oracle_does(
 @pytest.fixture(scope="module")
 def large() -> graph.Graph:
     """Large enough for its steps to be shared."""
-    return residual_net(size=32, channels=40)
+    net = residual_net(size=96, channels=40)
+    assert shared_cost(make_plan(expand(net))) >= WORTH
+    return net
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +88,7 @@ def test_the_number_of_threads_changes_no_byte(large: graph.Graph, large_result:
 
 def float_net() -> graph.Graph:
     net = Net()
-    x = net.input("x", types.fp32, 2, 24, 24, 8)
+    x = net.input("x", types.fp32, 2, 64, 64, 8)
     zero = net.const(types.fp32, [0.0])
     weight = net.const(types.fp32, net.rng.standard_normal((20, 3, 3, 8)))
     settings: dict[str, Any] = {"pad": (1, 1, 1, 1), "stride": (1, 1), "dilation": (1, 1), "acc_type": types.fp32}
@@ -100,6 +104,7 @@ def float_net() -> graph.Graph:
 
 def test_floats_have_the_same_bytes_with_any_number_of_threads() -> None:
     net = float_net()
+    assert shared_cost(make_plan(expand(net))) >= WORTH
     first = Session(net, 1).run(None, feeds_of(net))
     for threads in (2, 3):
         assert_same(Session(net, threads).run(None, feeds_of(net)), first)
