@@ -250,13 +250,15 @@ def test_an_illegal_graph_is_refused_with_its_label(net: graph.Graph) -> None:
 
 def overflow(threads: int, *, checked: bool = False) -> None:
     net = Net()
-    x = net.input("x", types.i32, 300, 400)
+    x = net.input("x", types.i32, 3000, 1000)
     net.op("ABS", "before", types.i32, x)
     net.op("ADD", "sum", types.i32, "before", "before")
     net.op("IDENTITY", "y", types.i32, "sum")
-    array = np.ones((300, 400), np.int32)
-    array[211, 7] = array[250, 3] = 1 << 30
-    Session(net.done("y"), threads, checked=checked).run(None, {"x": array})
+    array = np.ones((3000, 1000), np.int32)
+    array[2110, 7] = array[2500, 3] = 1 << 30
+    built = net.done("y")
+    assert shared_cost(make_plan(expand(built))) >= WORTH
+    Session(built, threads, checked=checked).run(None, {"x": array})
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -265,7 +267,7 @@ def test_a_violated_require_names_label_node_element_and_values(threads: int, ch
     with pytest.raises(RequireViolation) as caught:
         overflow(threads, checked=checked)
     found = caught.value
-    assert (found.label, found.node, found.tensor, found.index) == ("ADD.R1", "sum", "sum", (211, 7))
+    assert (found.label, found.node, found.tensor, found.index) == ("ADD.R1", "sum", "sum", (2110, 7))
     assert "2147483648" in found.message
 
 
