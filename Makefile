@@ -1,6 +1,7 @@
 # Every target does its own set-up: a virtual environment and an editable install, made anew when pyproject.toml changes.
 PYTHON ?= python3
 VENV ?= .venv
+MODELS ?= ../shared/models/tosa
 CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
 
@@ -51,7 +52,8 @@ peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers
 
 bench: $(VENV)/$(READY)
-	$(VENV)/bin/python benchmarks/run.py
+	$(VENV)/bin/python benchmarks/tile.py
+	$(VENV)/bin/python benchmarks/models.py $(MODELS)
 
 $(VENV)/$(READY): EXTRAS := test
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance

@@ -89,9 +89,9 @@ def quantize_array(values: Array, quant: QParams) -> Array:
     steps = np.clip(real / scale, -1e15, 1e15)  # beyond every stored range, and infinities become numbers
     whole = np.floor(np.abs(steps))
     nearest = np.copysign(whole + (np.abs(steps) - whole >= 0.5), steps)
-    return np.clip(nearest + zero_point, quant.low, quant.high).astype(
-        STORAGE.get((quant.bits, quant.signed), np.int64)
-    )
+    dtype = STORAGE.get((quant.bits, quant.signed), np.int64)
+    stored: Array = np.clip(nearest + zero_point, quant.low, quant.high).astype(dtype)
+    return stored
 
 
 def dequantize_array(stored: Array, quant: QParams) -> Array:

@@ -75,7 +75,7 @@ class Net:
 
 
 def residual_net(size: int = 12, channels: int = 24) -> g.Graph:
-    """Two inputs' worth of everything that fuses: conv, depthwise, a residual ADD, CLAMP, TABLE, pools, RESHAPE, MATMUL."""
+    """Everything that fuses: conv, depthwise, a residual ADD, CLAMP, and TABLE, MAX_POOL2D, RESHAPE, MATMUL behind."""
     i8, i32 = types.i8, types.i32
     net = Net()
     x = net.input("x", i8, 2, size, size, 3)

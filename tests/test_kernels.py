@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tosa_engine import oracle
+from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
 from tosa_engine.kernels import KERNELS, work
 from tosa_engine.kernels._jit import has
@@ -23,6 +23,7 @@ from tosa_engine.numerics import fma, lookup, scale
 from tosa_engine.plan import prepare
 from tosa_engine.spec import bind_operator
 
+from .nets import Net
 from .strategies import cases
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def test_lookup_meets_its_entries_and_interpolates() -> None:
 EVERY_EXAMPLE = """
 import sys
 import numpy as np
-from tosa_engine import oracle
+from tosa_engine import oracle, types
 from tosa_engine.run import Session
 from tosa_engine.spec import TABLE
 
@@ -233,7 +234,7 @@ for spec in TABLE.values():
             if t.dtype.is_float:
                 feeds[t.name] = rng.standard_normal(t.shape).astype(t.dtype.storage)
             else:
-                feeds[t.name] = rng.integers(0, min(t.dtype.maximum, 99), t.shape, endpoint=True).astype(t.dtype.storage)
+                feeds[t.name] = rng.integers(0, min(t.dtype.maximum, 99) + 1, t.shape).astype(t.dtype.storage)
         wanted = oracle.run(graph, feeds)
         (got,) = Session(graph, threads=2).run(None, feeds)
         np.testing.assert_allclose(got, wanted[graph.main.outputs[0]], rtol=1e-5 if got.dtype.kind == "f" else 0)
@@ -293,3 +294,25 @@ def test_compiled_code_is_kept_on_disk_or_a_warning_says_why(tmp_path: Path) -> 
     assert second.returncode == 0, second.stderr
     assert "compiled kernels can't be kept" in second.stderr
     assert second.stdout.strip() == "None"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("kernel", "depth", "dilation"), [(1, 700, 1), (3, 300, 1), (3, 90, 2), (2, 513, 1)])
+def test_int16_convolutions_cut_k_into_chunks_that_fit_int32(
+    kernel: int, depth: int, dilation: int, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full-scale values of one sign, whose sums leave int32 many times over; weights of -255 too."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    size = (kernel - 1) * dilation + 2
+    for weight_value, weight_zp in ((-127, 0), (-128, 127)):
+        net = Net()
+        x = net.input("x", types.i16, 1, size, size, depth)
+        weight = net.const(types.i8, np.full((17, kernel, kernel, depth), weight_value))
+        bias = net.const(types.i48, np.arange(17) * (1 << 40))
+        zero = net.const(types.i16, [0]), net.const(types.i8, [weight_zp])
+        net.op(
+            "CONV2D", "y", types.i48, x, weight, bias, *zero, pad=(1, 0, 0, 1), stride=(1, 1),
+            dilation=(dilation, dilation), acc_type=types.i48, local_bound=False,
+        )  # fmt: skip
+        graph = net.done("y")
+        check_case((graph, {"x": np.full((1, size, size, depth), -32768, np.int16)}), 2)

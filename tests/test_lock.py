@@ -1,4 +1,4 @@
-"""The lock: each row of the op table has exactly one kernel and its operator one oracle; nothing else lists operators."""
+"""The lock: each row of the table has exactly one kernel, each operator one oracle; nothing else lists operators."""
 
 from __future__ import annotations
 

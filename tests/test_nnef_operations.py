@@ -215,7 +215,10 @@ def test_matmul(tmp_path: Path, turn_a: bool, turn_b: bool, left: tuple[int, ...
     wanted = a.astype(np.float64) @ b
     a, b = (np.swapaxes(a, -1, -2) if turn_a else a), (np.swapaxes(b, -1, -2) if turn_b else b)
     flags = f"transposeA = {str(turn_a).lower()}, transposeB = {str(turn_b).lower()}"
-    Run(tmp_path / "inputs", f"y = matmul(a, b, {flags});", {"a": a, "b": b}).agrees("y", wanted)
+    run = Run(tmp_path / "inputs", f"y = matmul(a, b, {flags});", {"a": a, "b": b})
+    run.agrees("y", wanted)
+    # one matrix on the right multiplies all rows at once; other broadcasts are repeated by MUL
+    assert ("MUL" in run.operators) is (left != right and right.count(1) < len(right))
     Run(tmp_path / "constant", f"y = matmul(a, b, {flags});", {"a": a}, {"b": b}).agrees("y", wanted)
 
 

@@ -251,7 +251,10 @@ SHAPES = [
         "'conv': filter of shape [4, 2, 1, 1] doesn't fit 3 channels in 1 groups",
     ),
     (
-        "i=constant(shape=[1,3,2,2], value=[1.]); f=constant(shape=[4,3,3,3], value=[1.]); y=conv(i,f,padding=[(0,0),(0,0)]);",
+        (
+            "i = constant(shape=[1,3,2,2], value=[1.0]); f = constant(shape=[4,3,3,3], value=[1.0]);"
+            " y = conv(i, f, padding = [(0, 0), (0, 0)]);"
+        ),
         "'conv': a window of 3 doesn't fit into 0 + 2 + 0",
     ),
     (
@@ -303,7 +306,7 @@ def test_what_is_legal_but_unsupported_says_so(tmp_path: Path, line: str, messag
 
 
 def test_bombs_end_quickly() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     deep = failure(HEAD + "y = f(a = " + "[" * 50_000 + "]" * 50_000 + ");\n}")
     assert deep.message == "arrays and tuples nest deeper than 32"
     long = failure(HEAD + "y = f(a = " + "9" * 100_000_000 + ");\n}")
@@ -311,7 +314,7 @@ def test_bombs_end_quickly() -> None:
     assert len(str(long)) < 1000
     open_ = failure(HEAD + "y = f(a = '" + "a" * 10_000_000)
     assert open_.message == "the string has no end on its line"
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 60  # of processor time; they must not hang
 
 
 def test_quantization_files() -> None:

@@ -274,6 +274,19 @@ def test_no_pass_changes_its_input(name: str, digits: Path) -> None:
     check.validate(after)
 
 
+def test_parts_of_a_tensor_have_its_hint_while_their_values_are_its_own() -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    hint, per_channel = QParams((0.5,), (3,)), QParams((0.5, 1.0), (0, 0), axis=1)
+    x = graph.main.add(Tensor("x", types.fp32, (2, 2), quant=hint))
+    assert emit.pad(x, (1, 0), (0, 0)).quant == hint
+    assert emit.pad(x, (1, 0), (0, 0), 2.5).quant is None
+    assert emit.slice(x, (0, 1), (2, 1)).quant == hint
+    x.quant = per_channel
+    assert emit.pad(x, (1, 0), (0, 0)).quant is None
+    assert emit.slice(x, (0, 1), (2, 1)).quant is None
+
+
 def test_passes_leave_unknown_operators_alone() -> None:
     graph = graph_of((3,), lambda e, x: e.unary("ABS", x))
     graph.main.operators.append(Operator("ERF", [graph.main.outputs[0]], ["z"]))

@@ -157,7 +157,12 @@ def chain(build: Callable[[Emitter, Tensor], Tensor], shape: tuple[int, ...] = (
     x = graph.main.add(Tensor("x", types.fp32, shape))
     graph.main.inputs = ["x"]
     graph.main.outputs = [build(Emitter(graph.main), x).name]
-    return dead_code.run(layout.run(graph))
+    moved = dead_code.run(layout.run(graph))
+    check.validate(moved)
+    feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
+    name = graph.main.outputs[0]
+    assert oracle.run(moved, feeds)[name].tobytes() == oracle.run(graph, feeds)[name].tobytes()
+    return moved
 
 
 def test_a_chain_of_any_layout_keeps_no_inner_transpose() -> None:
@@ -257,3 +262,65 @@ def test_two_outputs_may_have_one_stand_in() -> None:
     check.validate(moved)
     before, after = oracle.run(graph, feeds), oracle.run(moved, feeds)
     assert {n: a.tobytes() for n, a in after.items()} == {n: a.tobytes() for n, a in before.items()}
+
+
+def pooled(emit: Emitter, x: Tensor) -> Tensor:
+    """An operator that keeps its layout, so that the transposes around it can't simply cancel."""
+    image = emit.transpose(x, NHWC)
+    output = emit.operator(
+        "MAX_POOL2D", [image], image.shape or (), kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0), nan_mode="PROPAGATE"
+    )
+    return emit.operator("TRANSPOSE", [output], x.shape or (), perms=NCHW)
+
+
+def composite(emit: Emitter, x: Tensor, name: str, **attributes: Any) -> Tensor:
+    output = emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
+    return emit.composite(compose(name, x, output, attributes))
+
+
+BINARY = ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+CONSTANT = np.random.default_rng(5).standard_normal((1, 3, 1, 5))
+APPLY: dict[str, Callable[[Emitter, Tensor, int], Tensor]] = {
+    "ABS": lambda e, x, _: e.unary("ABS", x),
+    "CAST": lambda e, x, _: e.operator("CAST", [x], x.shape or (), types.i32),
+    "CLAMP": lambda e, x, _: e.clamp(x, -0.25, 0.5),
+    "EXP": lambda e, x, _: e.unary("EXP", x),
+    "IDENTITY": lambda e, x, _: e.unary("IDENTITY", x),
+    "NEGATE": lambda e, x, _: e.negate(x),
+    "RECIPROCAL": lambda e, x, _: e.unary("RECIPROCAL", x),
+    **{op: lambda e, x, _, op=op: e.binary(op, e.const(CONSTANT, types.fp32), x) for op in BINARY},
+    "CONCAT": lambda e, x, axis: e.concat([x, e.negate(x)], axis),
+    "REDUCE_MAX": lambda e, x, axis: e.reduce("REDUCE_MAX", x, axis),
+    "REDUCE_SUM": lambda e, x, axis: e.reduce("REDUCE_SUM", x, axis),
+    "PAD": lambda e, x, axis: e.pad(x, [int(i == axis) for i in range(4)], (1, 0, 2, 0), 0.5),
+    "SLICE": lambda e, x, axis: e.slice(x, [int(i == axis > 0) for i in range(4)], (1, 2, 3, 4)),
+    "mean": lambda e, x, axis: composite(e, x, "mean", axes=(axis, (axis + 1) % 4)),
+    "sigmoid": lambda e, x, _: composite(e, x, "sigmoid"),
+    "softmax": lambda e, x, axis: composite(e, x, "softmax", axis=axis),
+    "tanh": lambda e, x, _: composite(e, x, "tanh"),
+}
+
+
+@pytest.mark.parametrize("op", sorted(APPLY))
+@pytest.mark.parametrize("axis", range(4))
+def test_each_rule_moves_its_operator_into_the_other_layout(op: str, axis: int) -> None:
+    graph = new_graph()
+    emit = Emitter(graph.main)
+    x = graph.main.add(Tensor("x", types.fp32, (1, 3, 4, 5)))
+    graph.main.inputs = ["x"]
+    graph.main.outputs = [APPLY[op](emit, pooled(emit, x), axis).name]
+    check.validate(graph)
+    moved = dead_code.run(layout.run(graph))
+    check.validate(moved)
+    kinds = [o.op for o in moved.main.operators]
+    assert kinds.index("MAX_POOL2D") < kinds.index(op)
+    assert kinds[-1] in ("TRANSPOSE", "RESHAPE", op)
+    between = kinds[kinds.index("MAX_POOL2D") : kinds.index(op)]
+    assert "TRANSPOSE" not in between or op in BINARY  # the constant's own
+    feeds = {"x": np.random.default_rng(2).standard_normal((1, 3, 4, 5)).astype(np.float32)}
+    name = graph.main.outputs[0]
+    assert oracle.run(moved, feeds)[name].tobytes() == oracle.run(graph, feeds)[name].tobytes()
+
+
+def test_every_rule_is_tested() -> None:
+    assert set(RULES) - set(APPLY) == {"RESCALE", "TABLE"}

@@ -25,6 +25,8 @@ from tosa_engine.errors import (
     Unsupported,
     UsageError,
 )
+from tosa_engine.plan import expand, make_plan
+from tosa_engine.plan.workspace import WORTH, shared_cost
 from tosa_engine.probe import Probe
 
 from .nets import Net, feeds_of, residual_net
@@ -67,7 +69,9 @@ def test_a_network_computes_what_the_oracle_does(
 @pytest.fixture(scope="module")
 def large() -> graph.Graph:
     """Large enough for its steps to be shared."""
-    return residual_net(size=32, channels=40)
+    net = residual_net(size=96, channels=40)
+    assert shared_cost(make_plan(expand(net))) >= WORTH
+    return net
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +88,7 @@ def test_the_number_of_threads_changes_no_byte(large: graph.Graph, large_result:
 
 def float_net() -> graph.Graph:
     net = Net()
-    x = net.input("x", types.fp32, 2, 24, 24, 8)
+    x = net.input("x", types.fp32, 2, 64, 64, 8)
     zero = net.const(types.fp32, [0.0])
     weight = net.const(types.fp32, net.rng.standard_normal((20, 3, 3, 8)))
     settings: dict[str, Any] = {"pad": (1, 1, 1, 1), "stride": (1, 1), "dilation": (1, 1), "acc_type": types.fp32}
@@ -100,6 +104,7 @@ def float_net() -> graph.Graph:
 
 def test_floats_have_the_same_bytes_with_any_number_of_threads() -> None:
     net = float_net()
+    assert shared_cost(make_plan(expand(net))) >= WORTH
     first = Session(net, 1).run(None, feeds_of(net))
     for threads in (2, 3):
         assert_same(Session(net, threads).run(None, feeds_of(net)), first)
@@ -245,13 +250,15 @@ def test_an_illegal_graph_is_refused_with_its_label(net: graph.Graph) -> None:
 
 def overflow(threads: int, *, checked: bool = False) -> None:
     net = Net()
-    x = net.input("x", types.i32, 300, 400)
+    x = net.input("x", types.i32, 3000, 1000)
     net.op("ABS", "before", types.i32, x)
     net.op("ADD", "sum", types.i32, "before", "before")
     net.op("IDENTITY", "y", types.i32, "sum")
-    array = np.ones((300, 400), np.int32)
-    array[211, 7] = array[250, 3] = 1 << 30
-    Session(net.done("y"), threads, checked=checked).run(None, {"x": array})
+    array = np.ones((3000, 1000), np.int32)
+    array[2110, 7] = array[2500, 3] = 1 << 30
+    built = net.done("y")
+    assert shared_cost(make_plan(expand(built))) >= WORTH
+    Session(built, threads, checked=checked).run(None, {"x": array})
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -260,7 +267,7 @@ def test_a_violated_require_names_label_node_element_and_values(threads: int, ch
     with pytest.raises(RequireViolation) as caught:
         overflow(threads, checked=checked)
     found = caught.value
-    assert (found.label, found.node, found.tensor, found.index) == ("ADD.R1", "sum", "sum", (211, 7))
+    assert (found.label, found.node, found.tensor, found.index) == ("ADD.R1", "sum", "sum", (2110, 7))
     assert "2147483648" in found.message
 
 
@@ -325,6 +332,15 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
     with pytest.raises(TosaEngineError) as caught:
         Session(net, 1, checked=True).run(None, feeds_of(net))
     assert (caught.value.label, caught.value.node, caught.value.exit_code) == ("RUN.disagree", "pooled", 70)
+
+
+def test_checked_runs_tell_a_kernel_that_misses_a_require(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tosa_engine.kernels import ewise_loops
+
+    monkeypatch.setattr(ewise_loops, "arithmetic", lambda *arguments: -1)
+    with pytest.raises(TosaEngineError, match="the oracle of ADD saw a REQUIRE fail, the kernel none") as caught:
+        overflow(1, checked=True)
+    assert caught.value.exit_code == 70
 
 
 def supported_models() -> list[str]:

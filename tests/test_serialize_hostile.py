@@ -336,10 +336,10 @@ def bomb(fan_out: int) -> bytes:
 
 def test_a_small_file_cannot_become_a_large_graph() -> None:
     data = bomb(20_000)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(DataError, match="the file refers to the same bytes over and over"):
         serialize.tosa_from_bytes(data, "bomb.tosa")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 10  # of processor time; it must not hang
 
 
 def test_the_same_outside_bytes_cannot_become_many_constants() -> None:

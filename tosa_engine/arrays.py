@@ -138,4 +138,5 @@ def _dtype(descr: object, where: str) -> np.dtype[Any]:
 
 
 def _write_stream(stream: IO[bytes], array: Array) -> None:
-    np.lib.format.write_array(stream, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
+    npy: Any = np.lib.format  # untyped in some versions of numpy
+    npy.write_array(stream, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .check import validate
-from .errors import DataError, TosaEngineError, UsageError, raise_all
+from .errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
 from .feeds import check_feeds
 from .graph import Graph
 from .plan import Plan, Step, expand, make_plan
@@ -205,10 +205,14 @@ def _verdict(workspace: Workspace, step: Step) -> None:
 
 
 def _compare(workspace: Workspace, step: Step) -> None:
-    """Compute the operator with the oracle too."""
+    """Compute the operator with the oracle too; the kernel saw no REQUIRE fail."""
     from .oracle import run_operator
 
-    (wanted,) = run_operator(step.calls[0], _arguments(workspace, step))
+    try:
+        (wanted,) = run_operator(step.calls[0], _arguments(workspace, step))
+    except RequireViolation as violation:
+        message = f"the oracle of {step.operators} saw a REQUIRE fail, the kernel none: {violation}"
+        raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output) from violation
     got = workspace.view(step.output)
     if _same(got, wanted):
         return

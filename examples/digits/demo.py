@@ -90,6 +90,7 @@ def report_layers(model: Path, qparams: Mapping[str, QParams], images: Array) ->
     errors = layer_errors(load(MODEL), load(model), [{"input": image} for image in images], qparams)
     for error in errors:
         print(f"  {error.tensor:12} largest {error.largest:6.2f}   mean {error.mean:6.3f}")
+    print("  (a value beyond the calibrated range saturates, and counts with its full distance)")
     return max(error.largest for error in errors)
 
 

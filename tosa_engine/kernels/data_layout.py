@@ -44,7 +44,7 @@ def copy_work(shape: Shape, source: Callable[[Sequence[Array]], Array]) -> Work:
 
         return run
 
-    return Work(units, 4.0 * float(np.prod(shape, dtype=np.float64)), bind)
+    return Work(units, 1.0 * float(np.prod(shape, dtype=np.float64)), bind)
 
 
 def reshape(call: Call) -> Work:
@@ -76,7 +76,7 @@ def pad(call: Call) -> Work:
 
         return run
 
-    return Work(1, 8.0 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
+    return Work(1, 0.5 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
 
 
 def concat(call: Call) -> Work:
@@ -93,7 +93,7 @@ def concat(call: Call) -> Work:
 
         return run
 
-    return Work(len(sizes), 4.0 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
+    return Work(len(sizes), 0.5 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
 
 
 TYPES = ("bool", "i8", "i16", "i32", "fp32")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
+from ..numerics.scale import scale_in_words
 from .data_layout import strip
 from .work import DONE, Kernel, Work, constant, flat, violating
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array, Shape
-    from .work import Epilogue, Run
+    from .work import Run
 
 BLOCK = 4096  # elements of a unit
 
@@ -78,7 +79,7 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
 
             return run
 
-        return Work(blocks(count), 8.0 * count, bind)
+        return Work(blocks(count), 0.8 * count, bind)
 
     return prepare
 
@@ -112,7 +113,7 @@ def _two(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
         ufunc(a, b, out=out)
 
     def prepare(call: Call) -> Work:
-        work = by_numpy(call.shape_of("output"), 8.0, function)
+        work = by_numpy(call.shape_of("output"), 0.8, function)
         return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:2], outputs))
 
     return prepare
@@ -143,7 +144,7 @@ def extremum_float(compare: Callable[..., Any]) -> Callable[[Call], Work]:
         def function(a: Array, b: Array, out: Array) -> None:
             choose(a, b, compare(a, b), ignore, out)
 
-        return by_numpy(call.shape_of("output"), 20.0, function)
+        return by_numpy(call.shape_of("output"), 2, function)
 
     return prepare
 
@@ -155,7 +156,7 @@ def table_i8(call: Call) -> Work:
     def function(x: Array, out: Array) -> None:
         np.take(by_bits, x.view(np.uint8), out=out, mode="clip")
 
-    work = by_numpy(call.shape_of("output"), 4.0, function)
+    work = by_numpy(call.shape_of("output"), 0.4, function)
     return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
 
 
@@ -172,29 +173,35 @@ def table_i16(call: Call) -> Work:
 
         return run
 
-    return Work(blocks(count), 16.0 * count, bind)
+    return Work(blocks(count), 1.6 * count, bind)
 
 
-def rescaled_add(call: Call, first: Array, second: Array, epilogue: Epilogue) -> Work:
-    """ADD or SUB of two int8 tensors, each scaled to int32 as `first` and `second` say for its 256 values, then scaled
-    to int8 by the epilogue. The caller has proved the REQUIREs.
+def rescaled_add(
+    call: Call, scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], bounds: tuple[int, int]
+) -> Work:
+    """ADD or SUB of two int8 tensors, each scaled to int32 first, then scaled to int8.
+
+    `scales` are three of (multiplier, shift, double) as `type_conversion.rescale_numbers` has them, for both inputs and
+    the output; `zeros` their zero points; `bounds` those of the result. The caller has proved the REQUIREs.
     """
     from . import ewise_loops
-    from .epilogue import parameters
 
-    e32, e64, limits, _ = parameters(epilogue, np.zeros(1, np.int32), 1, 1)
+    numbers: list[int] = []
+    for multiplier, shift, double in scales:
+        rounding, left, right = scale_in_words(multiplier, shift)
+        numbers += [multiplier, rounding, double, left, right]
+    parameters = np.array([*numbers, *zeros, *bounds], np.int64)
     code, count = (0 if call.spec.name == "ADD" else 1), types.count(call.shape_of("output"))
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            end = min(count, high * BLOCK)
-            return ewise_loops.rescaled_add(code, a, b, first, second, e32, e64, limits, out, low * BLOCK, end)
+            return ewise_loops.rescaled_add(code, a, b, parameters, out, low * BLOCK, min(count, high * BLOCK))
 
         return run
 
-    return Work(blocks(count), 20.0 * count, bind)
+    return Work(blocks(count), 2.0 * count, bind)
 
 
 KERNELS = {

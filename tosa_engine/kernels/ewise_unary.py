@@ -21,14 +21,14 @@ def absolute_int(call: Call) -> Work:
         np.abs(x, out=out)
         return np.asarray(x == low)
 
-    return by_numpy(call.shape_of("output"), 8.0, function)
+    return by_numpy(call.shape_of("output"), 0.8, function)
 
 
 def absolute_fp32(call: Call) -> Work:
     def function(x: Array, out: Array) -> None:
         np.abs(x, out=out)
 
-    return by_numpy(call.shape_of("output"), 4.0, function)
+    return by_numpy(call.shape_of("output"), 0.4, function)
 
 
 def exp_fp32(call: Call) -> Work:
@@ -37,7 +37,7 @@ def exp_fp32(call: Call) -> Work:
     def function(x: Array, out: Array) -> None:
         np.copyto(out, np.exp(x.astype(np.float64)), casting="same_kind")
 
-    return by_numpy(call.shape_of("output"), 60.0, function)
+    return by_numpy(call.shape_of("output"), 6, function)
 
 
 def negate_int(call: Call) -> Work:
@@ -51,21 +51,21 @@ def negate_int(call: Call) -> Work:
         np.copyto(out, np.clip(value, t.minimum, t.maximum), casting="same_kind")
         return np.asarray(bad)
 
-    return _first(by_numpy(call.shape_of("output"), 16.0, function))
+    return _first(by_numpy(call.shape_of("output"), 1.6, function))
 
 
 def negate_fp32(call: Call) -> Work:
     def function(x: Array, out: Array) -> None:
         np.negative(x, out=out)
 
-    return _first(by_numpy(call.shape_of("output"), 4.0, function))
+    return _first(by_numpy(call.shape_of("output"), 0.4, function))
 
 
 def reciprocal_fp32(call: Call) -> Work:
     def function(x: Array, out: Array) -> None:
         np.divide(np.float32(1.0), x, out=out)
 
-    return by_numpy(call.shape_of("output"), 8.0, function)
+    return by_numpy(call.shape_of("output"), 0.8, function)
 
 
 def _first(work: Work) -> Work:

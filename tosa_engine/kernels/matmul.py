@@ -54,7 +54,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + 8),
         (np.dtype(np.int32), 96), (np.dtype(np.int16), pairs * 32),
     )  # fmt: skip
-    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], float(call.N * call.H * call.W * call.C), bind, scratch)
+    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / 50, bind, scratch)
 
 
 def matmul_wide(call: Call) -> Work:
@@ -68,7 +68,7 @@ def matmul_wide(call: Call) -> Work:
         return lambda low, high, scratch: wide_loops.matmul(x, y, g, out, *scratch, low, high)
 
     scratch = ((np.dtype(np.int64), call.W),)
-    return Work(call.N * call.H, 20.0 * call.N * call.H * call.W * call.C, bind, scratch)
+    return Work(call.N * call.H, 1.0 * call.N * call.H * call.W * call.C, bind, scratch)
 
 
 def matmul_fp32(call: Call) -> Work:
@@ -97,4 +97,4 @@ def matmul_fp32(call: Call) -> Work:
         return run_units
 
     scratch = ((np.dtype(np.int64), call.H + 8), (np.dtype(np.float32), 96), (np.dtype(np.float32), call.C * 16))
-    return Work(call.N * groups, 2.0 * call.N * call.H * call.W * call.C, bind, scratch)
+    return Work(call.N * groups, call.N * call.H * call.W * call.C / 30, bind, scratch)

@@ -52,7 +52,7 @@ def avg_pool2d_int(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: pool_loops.average_int(x, g, limits, out, *scratch, low, high)
 
-    cost = 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    cost = 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
     return Work(call.N * call.OH, cost, bind, ((np.dtype(np.int64), call.C),))
 
 
@@ -65,7 +65,7 @@ def avg_pool2d_fp32(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return lambda low, high, scratch: pool_loops.average_float(x, g, out, low, high)
 
-    return Work(call.N * call.OH, 4.0 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
+    return Work(call.N * call.OH, 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
 
 
 def argmax(call: Call) -> Work:
@@ -85,4 +85,4 @@ def argmax(call: Call) -> Work:
             return lambda low, high, scratch: reduction_loops.argmax_float(x, size, right, ignore, out, low, high)
         return lambda low, high, scratch: reduction_loops.argmax_int(x, size, right, out, low, high)
 
-    return Work(left, 2.0 * left * size * right, bind)
+    return Work(left, 1.0 * left * size * right, bind)

@@ -35,7 +35,7 @@ def reduce_sum(call: Call) -> Work:
         return lambda low, high, scratch: reduction_loops.sum_int(x, size, right, out, *scratch, low, high)
 
     scratch = () if is_float else ((np.dtype(np.int64), right),)
-    return Work(left, 2.0 * left * size * right, bind, scratch)
+    return Work(left, 1.0 * left * size * right, bind, scratch)
 
 
 def reduce_max(call: Call) -> Work:
@@ -50,7 +50,7 @@ def reduce_max(call: Call) -> Work:
             return lambda low, high, scratch: reduction_loops.max_float(x, size, right, ignore, out, low, high)
         return lambda low, high, scratch: reduction_loops.max_int(x, size, right, out, low, high)
 
-    return Work(left, 2.0 * left * size * right, bind)
+    return Work(left, 1.0 * left * size * right, bind)
 
 
 KERNELS = {("REDUCE_MAX", key): Kernel(reduce_max) for key in ("i8", "i16", "i32", "fp32")} | {

@@ -32,7 +32,7 @@ def cast(call: Call) -> Work:
         np.copyto(out, nearest.astype(storage))
         return np.asarray(bad)
 
-    return by_numpy(call.shape_of("output"), 8.0, function)
+    return by_numpy(call.shape_of("output"), 0.8, function)
 
 
 def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
@@ -81,7 +81,7 @@ def rescale(call: Call) -> Work:
 
         return run
 
-    return Work(blocks(count), 40.0 * count, bind)
+    return Work(blocks(count), 3.0 * count, bind)
 
 
 CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")

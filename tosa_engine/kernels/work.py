@@ -49,7 +49,7 @@ class Epilogue:
 
 @dataclass(frozen=True)
 class Work:
-    """`units` of work of about `cost` elementary steps in all; `scratch` is what each worker needs of its own.
+    """`units` of work that take about `cost` nanoseconds of one processor in all; each worker needs its own `scratch`.
 
     `bind(inputs, outputs)` gets the tensors' arrays in the order of the operator and returns the function that runs.
     Every output element is computed by one unit in a fixed order, so that splitting changes no byte.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..graph import Location, Operator
     from ..types import Shape
 
-Attributes = "Mapping[str, Any]"
-
 
 def _sigmoid(e: Emitter, x: Tensor, _: Mapping[str, Any]) -> Tensor:
     one = e.scalar(1.0, rank=len(x.shape or ()))

@@ -116,17 +116,26 @@ def _roots(block: Block, steps: list[Step]) -> dict[str, str]:
     return roots
 
 
+def _next_work(steps: list[Step], i: int) -> int:
+    """The step that other workers may have begun while the first one still looks at the tensors of step i."""
+    return next((j for j in range(i + 1, len(steps)) if steps[j].work is not None), len(steps))
+
+
 def _lives(
     block: Block, steps: list[Step], roots: dict[str, str], constants: dict[str, Array], keep: frozenset[str]
 ) -> dict[str, Life]:
-    """From the step that writes a buffer to the last one that reads it; graph inputs live from before the first."""
+    """From the step that writes a buffer to the last one that reads it; graph inputs live from before the first.
+
+    After a step, its kept inputs and output may be looked at while other workers have begun the next.
+    """
     first = dict.fromkeys((roots[n] for n in block.inputs), -1)
     last = dict(first)
     for i, step in enumerate(steps):
-        for name in step.inputs:
-            last[roots[name]] = i
-        first.setdefault(roots[step.output], i)
-        last[roots[step.output]] = i + (step.output in keep)
+        output = roots[step.output]
+        first.setdefault(output, i)
+        last.setdefault(output, i)
+        for name in (*step.inputs, step.output):
+            last[roots[name]] = max(last.get(roots[name], i), _next_work(steps, i) if name in keep else i)
     for name in block.outputs:
         last[roots[name]] = len(steps)
     used = {n: f for n, f in first.items() if n not in constants}

@@ -100,20 +100,21 @@ class Fusion:
         last = self.next(call.operator.outputs[0], "RESCALE")
         if last is None or any(s is None for s in sides) or last.per_channel or last.out_t is not types.i8:
             return None
-        tables = [_table_of(side) for side in sides if side is not None]
-        if any(t is None for t in tables):
+        before = [side for side in sides if side is not None]
+        reaches = [_reach(side) for side in before]
+        if any(r is None for r in reaches):
             return None
-        known = [t for t in tables if t is not None]
-        reach = sum(int(np.abs(t).max()) for t in known)
+        reach = sum(r for r in reaches if r is not None)
         if reach > I32_MAX or not rescale_is_safe(last, np.array(reach)):
             return None
         after, behind = self.finish(last)
         if after.table is not None:
-            after, behind = replace(after, table=None), behind[:-1]
-        calls = (*(s for s in sides if s is not None), call, *behind)
-        inputs = tuple(s.operator.inputs[0] for s in sides if s is not None)
-        work = rescaled_add(call, known[0], known[1], after)
-        return Step(calls, inputs, behind[-1].operator.outputs[0], work)
+            behind = behind[:-1]
+        scales = [(int(m[0]), int(s[0]), int(d[0])) for m, s, d in map(rescale_numbers, (*before, last))]
+        zeros = [zero_points(c)[0] for c in before] + [after.output_zp]
+        work = rescaled_add(call, scales, zeros, (after.low, after.high))
+        inputs = tuple(side.operator.inputs[0] for side in before)
+        return Step((*before, call, *behind), inputs, behind[-1].operator.outputs[0], work)
 
 
 def rescale_is_safe(call: Call, bound: Array) -> bool:
@@ -138,20 +139,19 @@ def rescale_is_safe(call: Call, bound: Array) -> bool:
     return True
 
 
-def _table_of(call: Call) -> Array | None:
-    """What a RESCALE from int8 to int32 makes of all 256 values; None when it isn't one, or one value is illegal."""
-    if call.in_t is not types.i8 or call.out_t is not types.i32 or call.per_channel:
+def _reach(call: Call) -> int | None:
+    """The largest magnitude that a RESCALE from int8 to int32 gives; None when it isn't one, or a value is illegal."""
+    if call.in_t is not types.i8 or call.out_t is not types.i32 or call.per_channel or call.input_unsigned:
         return None
     multiplier, shift, _ = rescale_numbers(call)
     m, s = int(multiplier[0]), int(shift[0])
     if m < 0 or not 2 <= s <= 62:
         return None
-    zero, double = zero_points(call)[0], call.rounding_mode == "DOUBLE_ROUND"
-    values = [(v & 0xFF if call.input_unsigned else v) - zero for v in range(-128, 128)]
-    if call.scale32 and not all(-(1 << (s - 1)) <= v < 1 << (s - 1) for v in values):
+    ends = [value - zero_points(call)[0] for value in (-128, 127)]
+    if call.scale32 and not all(-(1 << (s - 1)) <= v < 1 << (s - 1) for v in ends):
         return None
-    scaled = [apply_scale_32(v, m, s, double) for v in values]
-    return np.array(scaled, np.int32) if max(map(abs, scaled)) <= I32_MAX else None
+    reach = max(abs(apply_scale_32(v, m, s, call.rounding_mode == "DOUBLE_ROUND")) for v in ends)
+    return reach if reach <= I32_MAX else None
 
 
 def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str]) -> Mapping[int, Step]:

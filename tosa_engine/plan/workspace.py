@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 200_000.0  # cost of a step that isn't worth sharing
+SMALL = 40_000.0  # nanoseconds of a step that isn't worth sharing
+WORTH = 1_500_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Workspace:
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
+        self._team = workers > 1 and shared_cost(plan) >= WORTH
         self.steps = [self._bind(step, scratch) for step in plan.steps]
         written = {n for step in plan.steps for _, n in _outputs(step)}
         writer = {n: op.name for op in plan.block.operators for n in op.outputs}
@@ -65,7 +67,7 @@ class Workspace:
         if work is None:
             return Bound(step, None, 0, shared=False, scratch=())
         run = work.bind([self.view(n) for n in step.inputs], [self.view(step.output)])
-        shared = work.units > 1 and work.cost >= SMALL
+        shared = self._team and can_share(step)
         return Bound(step, run, work.units, shared, tuple(_carve(step, memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
@@ -73,6 +75,15 @@ class Workspace:
         if step is None:
             return self._early
         return [(node, name) for node, name in _outputs(step) if name in self.plan.keep]
+
+
+def can_share(step: Step) -> bool:
+    return step.work is not None and step.work.units > 1 and step.work.cost >= SMALL
+
+
+def shared_cost(plan: Plan) -> float:
+    """Nanoseconds of the steps that several workers can share."""
+    return sum(step.work.cost for step in plan.steps if step.work is not None and can_share(step))
 
 
 def _bytes(step: Step) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...errors import DataError, TosaEngineError
+from ...errors import DataError
 from ...graph import Location, Tensor, new_graph
 from ...passes.composites import compose, output_shape
 from ...passes.emit import Emitter
@@ -192,6 +192,3 @@ def with_axis(quant: QParams | None, name: str, shape: Shape) -> QParams | None:
     scale = quant.scale * entries if len(quant.scale) == 1 else quant.scale
     zero_point = quant.zero_point * entries if len(quant.zero_point) == 1 else quant.zero_point
     return replace(quant, scale=scale, zero_point=zero_point, axis=axis)
-
-
-__all__ = ["Builder", "TosaEngineError", "with_axis"]

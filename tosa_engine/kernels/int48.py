@@ -1,0 +1,97 @@
+"""CONV2D and DEPTHWISE_CONV2D of int16 inputs, int8 weights and int48 accumulators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import geometry as at
+from .packing import (
+    buffer_sizes,
+    depthwise_geometry,
+    depthwise_weights,
+    flatten_pointwise,
+    macs,
+    pack_panels,
+    pairs_of_taps,
+    per_channel_bias,
+    split,
+    window_geometry,
+)
+from .work import I32_MAX, Work, constant, flat, geometry, native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+    from .work import Run
+
+REACH = 1 << 15  # the largest magnitude of an int16 input, whose zero point is 0
+
+
+def conv2d_int48(call: Call) -> Work:
+    """On the tile: runs along K are cut until the sum of one fits int32, then as many are summed at once as fit."""
+    from . import int48_loops
+
+    weight = (constant(call, "weight").astype(np.int16) - np.int16(call.weight_zp)).reshape(call.OC, -1)
+    most = I32_MAX // (REACH * max(1, int(np.abs(weight).max()))) // 2  # pairs whose sum fits int32
+    g, offsets, run = window_geometry(call, call.IC, 1, 2)
+    flatten_pointwise(call, g)
+    steps = -(-run // 2)
+    pieces = -(-steps // most)
+    length = -(-steps // pieces)
+    padded = np.zeros((call.OC, len(offsets), pieces * length * 2), np.int16)
+    padded[:, :, :run] = weight.reshape(call.OC, len(offsets), run)
+    distances = np.array([o + p * length * 2 for o in offsets for p in range(pieces)], np.int64)
+    b, _, panels = pack_panels(padded.reshape(call.OC, -1), len(distances), 2, np.int16)
+    g.update({at.SEGMENTS: len(distances), at.LENGTH: length, at.CHANNELS: call.OC, at.NATIVE: native()})
+    units = split(g, panels)
+    bias, shape, chunk = per_channel_bias(call, call.OC), geometry(g), max(1, most // length)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+
+        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return int48_loops.conv(x, b, shape, distances, chunk, bias, out, *scratch, low, high)
+
+        return run_units
+
+    packed, starts = buffer_sizes(g)
+    scratch = (
+        (np.dtype(np.int16), packed + 2 * pieces), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96),
+        (np.dtype(np.int64), 96),
+    )  # fmt: skip
+    return Work(units, macs(call) / 60 + 1.0 * call.N * call.OH * call.OW * call.OC, bind, scratch)
+
+
+def depthwise_fits(call: Call) -> bool:
+    """Whether the sums of all taps, without the bias, fit int32."""
+    weight = constant(call, "weight").astype(np.int64) - call.weight_zp
+    return bool(np.abs(weight).sum(axis=(0, 1)).max() * REACH <= I32_MAX)
+
+
+def depthwise_conv2d_int48(call: Call) -> Work:
+    from . import int48_loops
+
+    weight, panels = depthwise_weights(call, np.int16)
+    weight = pairs_of_taps(weight, panels)
+    g, distances, units = depthwise_geometry(call, panels, 2)
+    if len(distances) % 2:
+        distances = np.append(distances, distances[-1])  # its weight is 0
+    g[at.SEGMENTS] = len(distances)
+    channels = call.C * call.M
+    bias, shape = per_channel_bias(call, channels), geometry(g)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+
+        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
+            return int48_loops.depthwise(x, weight, shape, distances, bias, out, *scratch, low, high)
+
+        return run_units
+
+    packed, starts = buffer_sizes(g)
+    scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
+    return Work(units, call.N * call.OH * call.OW * channels * (0.05 * call.KH * call.KW + 1.0), bind, scratch)

@@ -1,0 +1,107 @@
+"""Compiled loops of int16 convolutions with int48 accumulators, on the int16 tile.
+
+The tile adds up in int32. K is cut into chunks of runs, few enough that no sum of a chunk can leave int32 whatever the
+input; the chunks' sums are added in int64. The caller has proved that, and that the results are values of int48.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._jit import inline, jit
+from .geometry import (
+    BLOCK,
+    BLOCKS,
+    CHANNELS,
+    FIRST_Y,
+    GROUPS,
+    HEIGHT,
+    JUMP_Y,
+    LENGTH,
+    NATIVE,
+    PANELS,
+    SEGMENTS,
+    STEP_Y,
+    TAIL,
+    WIDTH,
+)
+from .tensor_loops import add, fill, pack_rows, row_starts
+from .tile import MR, NR, tile_int16
+from .vector import window_rows
+
+
+@inline
+def accumulate(part: Any, sums: Any) -> None:
+    for i in range(len(sums)):
+        sums[i] += np.int64(part[i])
+
+
+@jit
+def conv(
+    x: Any,
+    b: Any,
+    g: Any,
+    offsets: Any,
+    chunk: int,
+    bias: Any,
+    out: Any,
+    a: Any,
+    rows: Any,
+    c: Any,
+    sums: Any,
+    low: int,
+    high: int,
+) -> int:
+    """CONV2D; `chunk` is the number of runs whose sums fit int32."""
+    run_size = g[LENGTH] * 2 * NR
+    for unit in range(low, high):
+        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
+        image = unit // g[GROUPS] // g[BLOCKS]
+        first = block * g[BLOCK]
+        lines = min(g[BLOCK], g[HEIGHT] - first)
+        pixels = lines * g[WIDTH]
+        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+        row_starts(g, pixels, rows)
+        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
+            channel = panel * NR
+            count = min(NR, g[CHANNELS] - channel)
+            for t in range(0, pixels, MR):
+                fill(0, sums)
+                for s in range(0, g[SEGMENTS], chunk):
+                    start = (panel * g[SEGMENTS] + s) * run_size
+                    runs = min(chunk, g[SEGMENTS] - s)
+                    tile_int16(g[NATIVE] != 0, a, rows, t, b, start, c, offsets[s:], runs, g[LENGTH])
+                    accumulate(c, sums)
+                for i in range(min(MR, pixels - t)):
+                    to = base + (t + i) * g[CHANNELS] + channel
+                    add(sums[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
+    return -1
+
+
+@jit
+def depthwise(
+    x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
+) -> int:
+    """DEPTHWISE_CONV2D; the sums of all taps fit int32."""
+    for unit in range(low, high):
+        block, image = unit % g[BLOCKS], unit // g[BLOCKS]
+        first = block * g[BLOCK]
+        lines = min(g[BLOCK], g[HEIGHT] - first)
+        pixels = lines * g[WIDTH]
+        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+        row_starts(g, pixels, rows)
+        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+        for panel in range(g[PANELS]):
+            channel = panel * NR
+            count = min(NR, g[CHANNELS] - channel)
+            start = panel * g[SEGMENTS] * NR
+            for p in range(0, pixels, MR):
+                rest = min(MR, pixels - p)
+                window_rows(g[NATIVE] != 0, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
+                for i in range(rest):
+                    to = base + (p + i) * g[CHANNELS] + channel
+                    add(c[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
+    return -1
