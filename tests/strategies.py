@@ -34,6 +34,7 @@ FLOAT_CORNERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 127.5, -128.5, 1e-45, -1e-40, 1.1754944e-38, 3.4028235e38, -3.4028235e38,
     2147483648.0, -2147483904.0, float("inf"), float("-inf"), float("nan"),
 )  # fmt: skip
+ZERO_POINTS = {"input": "in_t", "weight": "weight_t"}
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Plan:
     shapes: dict[str, Any] = field(default_factory=dict)  # a shape, or a list of them for tensor lists
     constants: dict[str, tuple[DType, Any]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Array] = field(default_factory=dict)  # of inputs that need some of their own
 
 
 @st.composite
@@ -56,8 +58,12 @@ def cases(draw: Draw, op: str | None = None, row: str | None = None) -> tuple[Gr
     infer(graph)
     problems = check.check(graph)
     assert problems == [], problems
-    feeds = {t.name: draw_values(draw, t.dtype, t.shape or ()) for t in graph.inputs}
+    feeds = {t.name: _values(draw, plan, t.name, t.dtype, t.shape or ()) for t in graph.inputs}
     return graph, feeds
+
+
+def _values(draw: Draw, plan: Plan, argument: str, dtype: DType, shape: Shape) -> Array:
+    return plan.values[argument] if argument in plan.values else draw_values(draw, dtype, shape)
 
 
 def _case(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> Case:
@@ -70,7 +76,7 @@ def _case(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> Case:
         if argument.is_list:
             case.list_input(argument.name, dtype, *shape)
         elif i > 0 and draw(st.booleans()):  # weights and biases are mostly constants, but need not be
-            case.const(argument.name, dtype, draw_values(draw, dtype, shape))
+            case.const(argument.name, dtype, _values(draw, plan, argument.name, dtype, shape))
         else:
             case.input(argument.name, dtype, shape)
     output = spec.outputs[0]
@@ -188,10 +194,44 @@ def binary(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     plan = Plan(dict(zip(("input1", "input2"), sides, strict=True)))
     if any(a.name == "nan_mode" for a in spec.attributes):
         plan.attributes["nan_mode"] = nan_mode(draw)
+    if "SHIFT" in spec.name:
+        plan.values["input2"] = _shifts(draw, row.types["in_out_t"], sides[1])
+    if spec.name == "ARITHMETIC_RIGHT_SHIFT":
+        plan.attributes["round"] = draw(st.booleans())
+    if spec.name == "INTDIV":
+        plan.values["input2"] = _divisors(draw, sides[1])
     if spec.name == "MUL":
         legal = [0, 0, 1, 2, 15, 30, 31, 32, 33, 62, 63] if row.types["in_t"] is i32 else [0]
         plan.constants["shift"] = (i8, [draw(st.sampled_from([-1, 1, 64] if rarely(draw) else legal))])
     return plan
+
+
+def _shifts(draw: Draw, dtype: DType, shape: Shape) -> Array:
+    shifts = _integers(draw, 0, dtype.bits - 1, shape).astype(dtype.storage)
+    if rarely(draw):
+        shifts.flat[-1] = draw(st.sampled_from([-1, dtype.bits, dtype.minimum, dtype.maximum]))
+    return shifts
+
+
+def _divisors(draw: Draw, shape: Shape) -> Array:
+    """Without 0 and, as the dividend may be the least int32, without -1; once in a while with one of them."""
+    divisors = draw_values(draw, i32, shape)
+    divisors[(divisors == 0) | (divisors == -1)] = draw(st.sampled_from([1, -2, 3, -128]))
+    if rarely(draw):
+        divisors.flat[-1] = draw(st.sampled_from([0, -1]))
+    return divisors
+
+
+def _integers(draw: Draw, low: int, high: int, shape: Shape) -> Array:
+    """Integers from low to high; Hypothesis draws the seed."""
+    rng = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
+    return np.asarray(rng.integers(low, high, shape, endpoint=True))
+
+
+def select(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    shape = draw_shape(draw)
+    sides = [tuple(draw(st.sampled_from([n, n, 1])) for n in shape) for _ in range(3)]
+    return Plan(dict(zip(("input1", "input2", "input3"), sides, strict=True)))
 
 
 def table(draw: Draw, spec: OpSpec, row: Row) -> Plan:
@@ -203,27 +243,38 @@ def table(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 
 def convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
-    kernel = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    dilation = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    IH, top, bottom = window(draw, kernel[0], stride[0], dilation[0], 4)
-    IW, left, right = window(draw, kernel[1], stride[1], dilation[1], 4)
+    axes, most = (3, 2) if spec.name == "CONV3D" else (2, 3)
+    kernel, stride, dilation = (tuple(draw(st.integers(1, most)) for _ in range(axes)) for _ in range(3))
+    windows = [window(draw, *sizes, 4) for sizes in zip(kernel, stride, dilation, strict=True)]
     N, IC, OC = draw(st.integers(1, 2)), draw_channels(draw), draw_channels(draw)
     weight: Shape = (OC, *kernel, IC)
     if spec.name == "DEPTHWISE_CONV2D":
         M = draw(st.integers(1, 3))
         weight, OC = (*kernel, IC, M), IC * M
-    return Plan(
-        {"input": (N, IH, IW, IC), "weight": weight, "bias": (draw(st.sampled_from([OC, 1])),)},
-        {
-            "input_zp": zero_point(draw, row.types["in_t"]),
-            "weight_zp": zero_point(draw, row.types["weight_t"]),
-        },
-        {
-            "pad": (top, bottom, left, right), "stride": stride, "dilation": dilation, "acc_type": row.types["acc_t"],
-            "local_bound": draw(st.booleans()),
-        },
-    )  # fmt: skip
+    plan = _convolution(draw, row, (N, *(size for size, _, _ in windows), IC), weight, OC)
+    plan.attributes["pad"] = tuple(side for _, before, after in windows for side in (before, after))
+    plan.attributes |= {"stride": stride, "dilation": dilation}
+    return plan
+
+
+def transpose_convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    out_pad: list[int] = []
+    kernel, stride = ((draw(st.integers(1, 4)), draw(st.integers(1, 3))) for _ in range(2))
+    sizes = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    for size, k, s in zip(sizes, kernel, stride, strict=True):
+        before = draw(st.integers(1 - k, 2))
+        least = max(1 - k, 1 - (size - 1) * s - k - before)  # one output or more
+        out_pad += [before, draw(st.integers(least, max(least, 2)))]
+    N, IC, OC = draw(st.integers(1, 2)), draw_channels(draw), draw_channels(draw)
+    plan = _convolution(draw, row, (N, *sizes, IC), (OC, *kernel, IC), OC)
+    plan.attributes |= {"out_pad": tuple(out_pad), "stride": stride}
+    return plan
+
+
+def _convolution(draw: Draw, row: Row, input: Shape, weight: Shape, OC: int) -> Plan:
+    zero_points = {f"{name}_zp": zero_point(draw, row.types[type_]) for name, type_ in ZERO_POINTS.items()}
+    shapes = {"input": input, "weight": weight, "bias": (draw(st.sampled_from([OC, 1])),)}
+    return Plan(shapes, zero_points, {"acc_type": row.types["acc_t"], "local_bound": draw(st.booleans())})
 
 
 def pool(draw: Draw, spec: OpSpec, row: Row) -> Plan:
@@ -249,7 +300,7 @@ def matmul(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 def along_axis(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     shape = draw_shape(draw, least=1)
-    plan = Plan({"input": shape}, {}, {"axis": draw(st.integers(0, len(shape) - 1))})
+    plan = Plan({spec.inputs[0].name: shape}, {}, {"axis": draw(st.integers(0, len(shape) - 1))})
     if any(a.name == "nan_mode" for a in spec.attributes):
         plan.attributes["nan_mode"] = nan_mode(draw)
     return plan
@@ -341,9 +392,64 @@ def transpose(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     return Plan({"input1": shape}, {}, {"perms": tuple(draw(st.permutations(range(len(shape)))))})
 
 
+def tile(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    shape = draw_shape(draw, least=1)
+    multiples = [draw(st.integers(1, 3 if len(shape) < 4 else 2)) for _ in shape]
+    return Plan({"input1": shape}, {"multiples": (types.shape, multiples)})
+
+
+def gather(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    N, K, W, C = draw(st.integers(1, 3)), *(draw_channels(draw) for _ in range(3))
+    indices = _integers(draw, 0, K - 1, (N, W)).astype(np.int32)
+    if rarely(draw):
+        indices.flat[-1] = draw(st.sampled_from([-1, K, i32.minimum, i32.maximum]))
+    return Plan({"values": (N, K, C), "indices": (N, W)}, values={"indices": indices})
+
+
+def scatter(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    N, K, C = draw(st.integers(1, 3)), draw_channels(draw), draw_channels(draw)
+    W = draw(st.integers(1, K))
+    rng = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
+    indices = np.stack([rng.permutation(K)[:W] for _ in range(N)]).astype(np.int32)
+    if rarely(draw):
+        indices[-1, -1] = draw(st.sampled_from([-1, K, i32.maximum, *[int(indices[-1, 0])] * 3]))
+    return Plan({"values_in": (N, K, C), "indices": (N, W), "input": (N, W, C)}, values={"indices": indices})
+
+
+def resize(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    (IH, *y), (IW, *x) = _sampling(draw), _sampling(draw)
+    constants = {
+        "scale": (types.shape, [y[0], y[1], x[0], x[1]]),
+        "offset": (types.shape, [y[2], x[2]]),
+        "border": (types.shape, [y[3], x[3]]),
+    }
+    mode = draw(st.sampled_from(["NEAREST", "BILINEAR"]))
+    if row.types["in_t"].is_int:
+        mode = "NEAREST" if row.types["in_t"] is row.types["out_t"] else "BILINEAR"
+    return Plan({"input": (draw(st.integers(1, 2)), IH, IW, draw_channels(draw))}, constants, {"mode": mode})
+
+
+def _sampling(draw: Draw) -> tuple[int, int, int, int, int]:
+    """Input size, numerator, denominator, offset and border of an axis."""
+    n = draw(st.one_of(st.integers(1, 8), st.sampled_from([16, 255, 256, 2047, 2048])))
+    d = draw(st.one_of(st.integers(max(1, n // 8), 4 * n), st.sampled_from([-(-n // 256), n, 16 * n - 1])))
+    reach = draw(st.integers(0, 5)) * d  # from the first output to the last
+    shortest = max(1, 1 + -(-(reach - 2 * n + 1) // n))
+    longest = 1 + (reach + 32 * n - 1) // n
+    size = draw(st.integers(shortest, min(longest, shortest + 4)))
+    difference = reach - (size - 1) * n  # of border and offset
+    offset = draw(st.integers(max(-n, -16 * n - difference), min(16 * n - 1, n - 1 - difference)))
+    return size, n, d, offset, offset + difference
+
+
 PLANS: dict[str, Callable[[Draw, OpSpec, Row], Plan]] = {
-    "ADD": binary, "SUB": binary, "MUL": binary, "MAXIMUM": binary, "MINIMUM": binary, "TABLE": table, "CLAMP": clamp,
-    "CONV2D": convolution, "DEPTHWISE_CONV2D": convolution, "MATMUL": matmul, "MAX_POOL2D": pool, "AVG_POOL2D": pool,
-    "ARGMAX": along_axis, "REDUCE_SUM": along_axis, "REDUCE_MAX": along_axis, "RESCALE": rescale, "CONCAT": concat,
-    "PAD": pad, "RESHAPE": reshape, "SLICE": slice_, "TRANSPOSE": transpose,
+    **dict.fromkeys(("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "INTDIV", "EQUAL", "GREATER", "GREATER_EQUAL"), binary),
+    **dict.fromkeys(("ARITHMETIC_RIGHT_SHIFT", "LOGICAL_LEFT_SHIFT", "LOGICAL_RIGHT_SHIFT"), binary),
+    **dict.fromkeys(("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"), binary),
+    **dict.fromkeys(("CONV2D", "CONV3D", "DEPTHWISE_CONV2D"), convolution),
+    **dict.fromkeys(("REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM"), along_axis),
+    "TRANSPOSE_CONV2D": transpose_convolution, "MATMUL": matmul, "MAX_POOL2D": pool, "AVG_POOL2D": pool,
+    "SELECT": select, "TABLE": table, "CLAMP": clamp, "RESCALE": rescale, "ARGMAX": along_axis, "CONCAT": concat,
+    "PAD": pad, "RESHAPE": reshape, "REVERSE": along_axis, "SLICE": slice_, "TILE": tile, "TRANSPOSE": transpose,
+    "GATHER": gather, "SCATTER": scatter, "RESIZE": resize,
 }  # fmt: skip
