@@ -22,8 +22,9 @@ RULES = ("multiplier", "shift", "value")
 
 
 def requires(shape: tuple[int, ...] = (1,)) -> Requires:
-    graph = TABLE["RESCALE"].example(TABLE["RESCALE"].rows[0]).graph()
-    return Requires(bind_operator(graph.main.operators[-1], graph.main), shape)
+    case = TABLE["RESCALE"].example(TABLE["RESCALE"].rows[0])
+    graph = case.reshape("input", *shape).reshape("output", *shape).graph()
+    return Requires(bind_operator(graph.main.operators[-1], graph.main))
 
 
 def scale_32(value: int, multiplier: int, shift: int, double_round: bool = False) -> int:
