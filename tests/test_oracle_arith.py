@@ -217,7 +217,8 @@ def test_the_first_element_counts_and_for_it_the_first_test() -> None:
         return caught.value
 
     error = violation(("a", [True, True, True, False]), ("b", [True, False, True, False]), ("c", [True, False] * 2))
-    assert (error.label, error.index, error.message) == ("RESCALE.b", (0, 1), "wrong 1 at [0, 1]")
+    assert (error.label, error.index, error.count) == ("RESCALE.b", (0, 1), 2)
+    assert error.message == "wrong 1 at [0, 1]; 2 of 4 elements violate a REQUIRE"
     assert (error.node, error.tensor) == ("output", "output")
     with requires((2, 2)) as require:
         require.holds("a", np.array(True), "never")

@@ -92,12 +92,26 @@ def test_messages_carry_the_values() -> None:
     with pytest.raises(RequireViolation) as caught:
         run(case, **feeds)
     assert str(caught.value) == (
-        "ADD.R1: sum 2147483648 is beyond -2147483648 .. 2147483647 at [1, 0] (node 'output', tensor 'output')"
+        "ADD.R1: sum 2147483648 is beyond -2147483648 .. 2147483647 at [1, 0]; 2 of 4 elements violate a REQUIRE"
+        " (node 'output', tensor 'output')"
     )
+    assert caught.value.count == 2
     case, feeds, _ = VIOLATIONS["RESCALE.R3"]
     with pytest.raises(RequireViolation) as caught:
         run(case, **feeds)
     assert caught.value.message == "value 128 is beyond -128 .. 128 - 1 for shift 8 at [1]"
+    assert caught.value.count == 1
+
+
+def test_an_element_counts_once() -> None:
+    """The accumulator of one element leaves its format in many places, another one only with the bias."""
+    case = conv("CONV2D", i8, i8, i32, (127, 127))
+    feeds = {"input": np.full((1, 2, 1, MANY), -128), "weight": np.full((3, 1, 1, MANY), -128), "bias": [0, 0, 7]}
+    feeds["input"][0, 1] = 127
+    feeds["weight"][1] = 127
+    with pytest.raises(RequireViolation) as caught:
+        run(case, **feeds)
+    assert (caught.value.label, caught.value.index, caught.value.count) == ("CONV2D.R1", (0, 0, 0, 0), 2)
 
 
 def test_mul_whose_rounding_leaves_int64() -> None:

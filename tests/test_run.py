@@ -268,6 +268,7 @@ def test_a_violated_require_names_label_node_element_and_values(threads: int, ch
         overflow(threads, checked=checked)
     found = caught.value
     assert (found.label, found.node, found.tensor, found.index) == ("ADD.R1", "sum", "sum", (2110, 7))
+    assert found.count == 2
     assert "2147483648" in found.message
 
 

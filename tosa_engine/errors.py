@@ -82,14 +82,23 @@ class ProfileError(GraphError):
 
 
 class RequireViolation(TosaEngineError):
-    """A REQUIRE doesn't hold for these inputs: verdict `unpredictable`. `index` is the first violating element."""
+    """A REQUIRE doesn't hold for these inputs: verdict `unpredictable`. `index` is the first violating element of the
+    tensor, `count` the number of its elements for which a REQUIRE of the operator doesn't hold.
+    """
 
     exit_code = 4
 
     def __init__(
-        self, message: str, *, label: str, node: str = "", tensor: str = "", index: tuple[int, ...] | None = None
+        self,
+        message: str,
+        *,
+        label: str,
+        node: str = "",
+        tensor: str = "",
+        index: tuple[int, ...] | None = None,
+        count: int = 1,
     ) -> None:
-        self.index = index
+        self.index, self.count = index, count
         super().__init__(message, label=label, node=node, tensor=tensor)
 
 

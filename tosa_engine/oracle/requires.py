@@ -21,13 +21,14 @@ class Requires:
     The specification computes one output element after the other. Here every test looks at all of them, so the one
     that counts is that of the first element in row-major order and, for this element, the first test that fails. Use as
     a context: on leaving it, `RequireViolation` is raised if any test failed. `argument` is the tensor whose elements
-    the operator goes through: its output, as a rule.
+    the operator goes through: its output, as a rule. The violation counts those for which any test failed.
     """
 
     def __init__(self, call: Call, argument: str = "output") -> None:
         self.call = call
         self.shape, self.tensor = call.shape_of(argument), call.tensor_name(argument)
         self.first: int | None = None
+        self.bad: Array | None = None  # elements for which a test failed
         self.label = self.message = ""
 
     def __enter__(self) -> Requires:
@@ -38,19 +39,25 @@ class Requires:
     ) -> None:
         if kind is None and self.first is not None:
             index = tuple(int(i) for i in np.unravel_index(self.first, self.shape))
+            assert self.bad is not None
+            count = int(np.count_nonzero(self.bad))
+            more = f"; {count} of {self.bad.size} elements violate a REQUIRE" if count > 1 else ""
             raise RequireViolation(
-                f"{self.message} at {list(index)}",
+                f"{self.message} at {list(index)}{more}",
                 label=self.label,
                 node=self.call.operator.name,
                 tensor=self.tensor,
                 index=index,
+                count=count,
             )
 
     def holds(self, rule: str, good: Array, message: str, **values: Any) -> None:
         """Test one REQUIRE. `good` and `values` broadcast to the tensor's shape; `message` shows the values."""
         if good.all():
             return
-        first = int(np.argmin(np.broadcast_to(good, self.shape)))
+        everywhere = np.broadcast_to(good, self.shape)
+        self.bad = ~everywhere if self.bad is None else self.bad | ~everywhere
+        first = int(np.argmin(everywhere))
         if self.first is None or first < self.first:
             index = np.unravel_index(first, self.shape)
             shown = {name: np.broadcast_to(value, self.shape)[index] for name, value in values.items()}
