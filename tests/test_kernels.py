@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 VARIANTS = ["generic", pytest.param("avx2", marks=pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here"))]
 ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE")
-SUMS = {"CONV2D", "DEPTHWISE_CONV2D", "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
-TILED = [key for key in ROWS if key[0] in ("CONV2D", "DEPTHWISE_CONV2D", "MATMUL")]
+CONVOLUTIONS = {"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"}
+SUMS = {*CONVOLUTIONS, "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
+TILED = [key for key in ROWS if key[0] in {*CONVOLUTIONS, "MATMUL"}]
 
 
 def values_of(graph: Graph, feeds: dict[str, Array]) -> dict[str, Array]:
@@ -51,7 +52,9 @@ def arguments(call: Call, values: dict[str, Array]) -> dict[str, Array | list[Ar
 def split(call: Call, values: dict[str, Array], threads: int) -> tuple[Array, int]:
     """The kernel's output and status, its units split among threads with scratch of their own."""
     prepared = prepare(call)
-    out = np.full(call.shape_of("output"), 1, call.tensor("output").dtype.storage)
+    result = call.tensor(call.spec.outputs[0].name)
+    assert result.shape is not None
+    out = np.full(result.shape, 1, result.dtype.storage)
     run = prepared.bind([values[n] for n in call.operator.inputs], [out])
     statuses: list[int] = []
 

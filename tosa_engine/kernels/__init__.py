@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from . import (
     activation_funcs,
+    comparison,
+    convolution,
     data_layout,
     data_nodes,
     ewise_binary,
+    ewise_ternary,
     ewise_unary,
+    image,
     reduction,
+    scatter_gather,
     shape,
     tensor_ops,
     type_conversion,
@@ -27,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FAMILIES: Final = (
-    tensor_ops, activation_funcs, ewise_binary, ewise_unary, reduction, data_layout, type_conversion, data_nodes, shape,
+    tensor_ops, convolution, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction,
+    data_layout, scatter_gather, image, type_conversion, data_nodes, shape,
 )  # fmt: skip
 KERNELS: Final[Mapping[tuple[str, str], Kernel]] = {key: k for family in FAMILIES for key, k in family.KERNELS.items()}
 

@@ -56,6 +56,27 @@ def transpose(call: Call) -> Work:
     return copy_work(call.shape_of("output"), lambda inputs: inputs[0].transpose(call.perms))
 
 
+def reverse(call: Call) -> Work:
+    backwards = (slice(None),) * call.axis + (slice(None, None, -1),)
+    return copy_work(call.shape_of("output"), lambda inputs: inputs[0][backwards])
+
+
+def tile(call: Call) -> Work:
+    """Each axis that is repeated is two of the output: which repetition, and where in the input."""
+    multiples = [int(v) for v in constant(call, "multiples")]
+    parts: list[int] = []  # sizes of the output
+    sizes: list[int] = []  # of the input: 1 where it repeats
+    for size, times in zip(call.shape1, multiples, strict=True):
+        if times > 1:
+            parts.append(times)
+            sizes.append(1)
+        if size > 1 or times == 1:
+            parts.append(size)
+            sizes.append(size)
+    work = copy_work(tuple(parts), lambda inputs: np.broadcast_to(inputs[0].reshape(sizes), parts))
+    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs, [outputs[0].reshape(parts)]))
+
+
 def slice_(call: Call) -> Work:
     start, size = constant(call, "start"), constant(call, "size")
     region = tuple(slice(int(a), int(a) + int(n)) for a, n in zip(start, size, strict=True))
@@ -101,6 +122,8 @@ KERNELS = (
     {("CONCAT", t): Kernel(concat) for t in TYPES}
     | {("PAD", t): Kernel(pad, ("padding", "pad_const")) for t in TYPES}
     | {("RESHAPE", t): Kernel(reshape, ("shape",), alias=True) for t in TYPES}
+    | {("REVERSE", t): Kernel(reverse) for t in TYPES}
+    | {("TILE", t): Kernel(tile, ("multiples",)) for t in TYPES}
     | {("SLICE", t): Kernel(slice_, ("start", "size")) for t in TYPES}
     | {("TRANSPOSE", t): Kernel(transpose) for t in TYPES}
 )

@@ -204,6 +204,55 @@ def rescaled_add(
     return Work(blocks(count), 2.0 * count, bind)
 
 
+def beyond(shift: Array, bits: int) -> Array:
+    """Where a shift is negative or not less than the bits; read as unsigned, negative ones are large."""
+    return np.asarray(shift.view(f"u{shift.dtype}") >= bits)
+
+
+def arithmetic_right_shift(call: Call) -> Work:
+    """Towards minus infinity; with `round`, plus the last bit that was shifted out."""
+    bits, rounds = call.in_out_t.bits, call.round
+
+    def function(a: Array, b: Array, out: Array) -> Array:
+        np.right_shift(a, b, out=out)
+        if rounds:
+            one = a.dtype.type(1)
+            last = np.right_shift(a, np.maximum(b, one) - one) & one
+            np.add(out, last, out=out, where=b > 0)
+        return beyond(b, bits)
+
+    return by_numpy(call.shape_of("output"), 2.0 if rounds else 0.8, function)
+
+
+def logical_shift(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
+    """Shifts of the bits, read as unsigned."""
+
+    def prepare(call: Call) -> Work:
+        bits, unsigned = call.in_out_t.bits, f"u{call.in_out_t.storage}"
+
+        def function(a: Array, b: Array, out: Array) -> Array:
+            ufunc(a.view(unsigned), b.view(unsigned), out=out.view(unsigned))
+            return beyond(b, bits)
+
+        return by_numpy(call.shape_of("output"), 0.8, function)
+
+    return prepare
+
+
+def intdiv(call: Call) -> Work:
+    """In float64, cut to integers: a quotient of two int32 that isn't an integer is 2^-31 away from the next one, far
+    more than float64 rounds.
+    """
+    least = call.in_out_t.minimum
+
+    def function(a: Array, b: Array, out: Array) -> Array:
+        np.divide(a, b, out=out, dtype=np.float64, casting="unsafe")
+        return np.asarray((b == 0) | ((b == -1) & (a == least)))
+
+    return by_numpy(call.shape_of("output"), 3.0, function)
+
+
+INTEGERS = ("i8", "i16", "i32")
 KERNELS = {
     ("ADD", "i32"): Kernel(arithmetic_int(0)),
     ("ADD", "fp32"): Kernel(_two(np.add)),
@@ -219,4 +268,14 @@ KERNELS = {
     ("MINIMUM", "fp32"): Kernel(extremum_float(np.less)),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),
+    ("INTDIV", "i32"): Kernel(intdiv),
+    ("LOGICAL_AND", "bool"): Kernel(_two(np.logical_and)),
+    ("LOGICAL_OR", "bool"): Kernel(_two(np.logical_or)),
+    ("LOGICAL_XOR", "bool"): Kernel(_two(np.logical_xor)),
+    **{("ARITHMETIC_RIGHT_SHIFT", t): Kernel(arithmetic_right_shift) for t in INTEGERS},
+    **{("LOGICAL_LEFT_SHIFT", t): Kernel(logical_shift(np.left_shift)) for t in INTEGERS},
+    **{("LOGICAL_RIGHT_SHIFT", t): Kernel(logical_shift(np.right_shift)) for t in INTEGERS},
+    **{("BITWISE_AND", t): Kernel(_two(np.bitwise_and)) for t in INTEGERS},
+    **{("BITWISE_OR", t): Kernel(_two(np.bitwise_or)) for t in INTEGERS},
+    **{("BITWISE_XOR", t): Kernel(_two(np.bitwise_xor)) for t in INTEGERS},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from .ewise_binary import by_numpy
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..spec.table import Call
     from ..types import Array
 
@@ -68,6 +70,25 @@ def reciprocal_fp32(call: Call) -> Work:
     return by_numpy(call.shape_of("output"), 0.8, function)
 
 
+def inverted(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
+    """BITWISE_NOT and LOGICAL_NOT."""
+
+    def function(x: Array, out: Array) -> None:
+        ufunc(x, out=out)
+
+    return lambda call: by_numpy(call.shape_of("output"), 0.4, function)
+
+
+def clz(call: Call) -> Work:
+    """32 less the bits that the value, read as unsigned, needs: its exponent as float64, which is 0 for 0."""
+
+    def function(x: Array, out: Array) -> None:
+        needed = np.frexp(x.view(np.uint32).astype(np.float64))[1]
+        np.subtract(32, needed, out=out)
+
+    return by_numpy(call.shape_of("output"), 4.0, function)
+
+
 def _first(work: Work) -> Work:
     """The same work bound to the first input only."""
     return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
@@ -83,4 +104,9 @@ KERNELS = {
     ("NEGATE", "i32_acci32"): Kernel(negate_int, ZERO_POINTS),
     ("NEGATE", "fp32_accfp32"): Kernel(negate_fp32, ZERO_POINTS),
     ("RECIPROCAL", "fp32"): Kernel(reciprocal_fp32),
+    ("BITWISE_NOT", "i8"): Kernel(inverted(np.bitwise_not)),
+    ("BITWISE_NOT", "i16"): Kernel(inverted(np.bitwise_not)),
+    ("BITWISE_NOT", "i32"): Kernel(inverted(np.bitwise_not)),
+    ("LOGICAL_NOT", "bool"): Kernel(inverted(np.logical_not)),
+    ("CLZ", "i32"): Kernel(clz),
 }

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .work import Kernel, Work, flat
+from .work import DONE, Kernel, Work, flat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
     from ..types import Array
@@ -53,6 +53,44 @@ def reduce_max(call: Call) -> Work:
     return Work(left, 1.0 * left * size * right, bind)
 
 
+def reduce_min_fp32(call: Call) -> Work:
+    from . import reduction_loops
+
+    left, size, right = _sizes(call)
+    ignore = call.nan_mode == "IGNORE"
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return lambda low, high, scratch: reduction_loops.min_float(x, size, right, ignore, out, low, high)
+
+    return Work(left, 1.0 * left * size * right, bind)
+
+
+def by_ufunc(ufunc: np.ufunc) -> Callable[[Call], Work]:
+    """Reductions of integers and Booleans, in which the order doesn't matter: numpy's."""
+
+    def prepare(call: Call) -> Work:
+        left, size, right = _sizes(call)
+
+        def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+            x, out = inputs[0].reshape(left, size, right), outputs[0].reshape(left, right)
+
+            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+                ufunc.reduce(x[low:high], axis=1, out=out[low:high])
+                return DONE
+
+            return run
+
+        return Work(left, 0.5 * left * size * right, bind)
+
+    return prepare
+
+
 KERNELS = {("REDUCE_MAX", key): Kernel(reduce_max) for key in ("i8", "i16", "i32", "fp32")} | {
     ("REDUCE_SUM", key): Kernel(reduce_sum) for key in ("i32_acci32", "fp32_accfp32")
+}
+KERNELS |= {("REDUCE_MIN", key): Kernel(by_ufunc(np.minimum)) for key in ("i8", "i16", "i32")} | {
+    ("REDUCE_ALL", "bool"): Kernel(by_ufunc(np.logical_and)),
+    ("REDUCE_ANY", "bool"): Kernel(by_ufunc(np.logical_or)),
+    ("REDUCE_MIN", "fp32"): Kernel(reduce_min_fp32),
 }

@@ -78,6 +78,25 @@ def max_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, h
 
 
 @jit
+def min_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
+    """Of equal values (zeros) the last."""
+    for unit in range(low, high):
+        to, source = unit * right, unit * size * right
+        for r in range(right):
+            out[to + r] = np.float32(np.nan) if ignore else np.float32(np.inf)
+        for i in range(size):
+            for r in range(right):
+                least, value = out[to + r], x[source + i * right + r]
+                if np.isnan(least):
+                    out[to + r] = value if ignore else least
+                elif np.isnan(value):
+                    out[to + r] = least if ignore else value
+                elif not least < value:
+                    out[to + r] = value
+    return -1
+
+
+@jit
 def argmax_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
     for unit in range(low, high):
         for r in range(right):

@@ -42,9 +42,9 @@ def accumulator_bound(call: Call) -> Array:
     """Per output channel, the largest magnitude that any partial sum and the result with its bias can have."""
     weight = constant(call, "weight").astype(np.int64) - call.weight_zp
     sums = (
-        np.abs(weight).sum(axis=(1, 2, 3))
-        if call.spec.name == "CONV2D"
-        else np.abs(weight).sum(axis=(0, 1)).reshape(-1)
+        np.abs(weight).sum(axis=(0, 1)).reshape(-1)
+        if call.spec.name == "DEPTHWISE_CONV2D"
+        else np.abs(weight).sum(axis=tuple(range(1, weight.ndim)))
     )
     low, high = call.in_t.minimum, call.in_t.maximum
     reach = max(abs(low - call.input_zp), abs(high - call.input_zp))

@@ -98,7 +98,8 @@ def _fold(calls: list[Call], block: Block, constants: dict[str, Array]) -> list[
             found.append(bind_operator(operator, block))  # sees constants computed before
             continue
         work = prepare(call)
-        out = np.zeros(call.shape_of("output"), call.tensor("output").dtype.storage)
+        result = call.spec.outputs[0].name
+        out = np.zeros(call.shape_of(result), call.tensor(result).dtype.storage)
         scratch = [aligned(count, dtype) for dtype, count in work.scratch]
         if work.bind([constants[n] for n in operator.inputs], [out])(0, work.units, scratch) != DONE:
             found.append(call)

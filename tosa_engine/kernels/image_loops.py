@@ -1,0 +1,44 @@
+"""The compiled loop of bilinear RESIZE. A unit is one output row; vectors run over the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._jit import inline, jit
+
+
+@inline
+def blend(a: Any, b: Any, c: Any, d: Any, top: Any, bottom: Any, left: Any, right: Any, out: Any) -> None:
+    """Four neighbours times their weights, in the specification's order, which counts for floats."""
+    for i in range(len(out)):
+        total = a[i] * top * left
+        total += b[i] * top * right
+        total += c[i] * bottom * left
+        total += d[i] * bottom * right
+        out[i] = total
+
+
+@jit
+def bilinear(x: Any, g: Any, places: Any, ways: Any, out: Any, low: int, high: int) -> int:
+    """RESIZE; `places` are the rows before and after each output row, then the columns; `ways` their weights."""
+    IH, IW, C, OH, OW = g[0], g[1], g[2], g[3], g[4]
+    for unit in range(low, high):
+        n, oy = unit // OH, unit % OH
+        first, second = (n * IH + places[oy]) * IW * C, (n * IH + places[OH + oy]) * IW * C
+        above, below = x[first : first + IW * C], x[second : second + IW * C]
+        top, bottom = ways[oy], ways[OH + oy]
+        for ox in range(OW):
+            column, to = 2 * OH + ox, (unit * OW + ox) * C
+            left, right = places[column] * C, places[column + OW] * C
+            blend(
+                above[left : left + C],
+                above[right : right + C],
+                below[left : left + C],
+                below[right : right + C],
+                top,
+                bottom,
+                ways[column],
+                ways[column + OW],
+                out[to : to + C],
+            )
+    return -1
