@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 def gather(call: Call, values: Array, indices: Array) -> Array:
     """Row `indices[n, w]` of `values` [N,K,C] as row w of the output [N,W,C]."""
+    k = wide(indices)
     with Requires(call) as require:
-        k = _indices(call, indices, require)
+        _require_inside(call, k, require)
     output: Array = values[np.arange(call.N)[:, None], k]
     return output
 
@@ -25,25 +26,26 @@ def gather(call: Call, values: Array, indices: Array) -> Array:
 def scatter(call: Call, values_in: Array, indices: Array, input: Array) -> Array:
     """`values_in` [N,K,C] with row w of `input` [N,W,C] as its row `indices[n, w]`; violations are at [n, w, c]."""
     values_out = values_in.copy()
-    batches = np.arange(call.N)
     output_modified = np.zeros((call.N, call.K), np.bool_)
-    again = np.zeros((call.N, call.W), np.bool_)
+    k = wide(indices)
     with Requires(call, "input") as require:
-        k = _indices(call, indices, require)
+        inside = _require_inside(call, k, require)
+        again = np.zeros(k.shape, np.bool_)
         for w in range(call.W):
-            again[:, w] = output_modified[batches, k[:, w]]
-            output_modified[batches, k[:, w]] = True
-            values_out[batches, k[:, w]] = input[:, w]
+            batches = np.flatnonzero(inside[:, w])
+            rows = k[batches, w]
+            again[batches, w] = output_modified[batches, rows]
+            values_out[batches, rows] = input[batches, w]
+            output_modified[batches, rows] = True
         require.holds("R2", ~again[..., None], "index {k} was written before", k=k[..., None])
     return values_out
 
 
-def _indices(call: Call, indices: Array, require: Requires) -> Array:
-    """The indices [N,W], tested to be in 0 .. K - 1."""
-    k = wide(indices)
-    message = f"index {{k}} is not in 0 .. {call.K - 1}"
-    require.holds("R1", ((k >= 0) & (k < call.K))[..., None], message, k=k[..., None])
-    return np.clip(k, 0, call.K - 1)
+def _require_inside(call: Call, k: Array, require: Requires) -> Array:
+    """Where the indices [N,W] are in 0 .. K - 1; that they are is tested."""
+    inside: Array = (k >= 0) & (k < call.K)
+    require.holds("R1", inside[..., None], f"index {{k}} is not in 0 .. {call.K - 1}", k=k[..., None])
+    return inside
 
 
 ORACLES = {"GATHER": gather, "SCATTER": scatter}
