@@ -28,7 +28,10 @@ class Selection:
 
     version: str = "1.0.2"
     profiles: tuple[str, ...] = ("tosa-pro-int",)
-    extensions: tuple[str, ...] = ("tosa-ext-int16", "tosa-ext-int4", "tosa-ext-doubleround")
+    extensions: tuple[str, ...] = (
+        "tosa-ext-int16", "tosa-ext-int4", "tosa-ext-doubleround", "tosa-ext-inexactround", "tosa-ext-controlflow",
+        "tosa-ext-variable", "tosa-ext-dynamic",
+    )  # fmt: skip
 
     @property
     def arguments(self) -> list[str]:

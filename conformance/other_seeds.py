@@ -1,0 +1,72 @@
+"""Unofficial tests from Arm's generator: other seeds than the official one, spread evenly over the operators.
+
+cache/tosa-tools-VERSION/SELECTION/seeds/SEED-KIND/FOLDER/TEST/desc.json
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from suite_cache import Selection, environment
+
+from tosa_engine.errors import DataError
+from tosa_engine.spec import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+KINDS = ("positive", "negative")
+VARIANT = r"(?:_[0-9x]+|_binary|_const)?"  # conv2d_3x3, cond_if_binary
+
+
+def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Path:
+    """The folder with one seed's tests of all operators in the table.
+
+    Raises:
+        DataError: the generator failed.
+    """
+    done = cache / "seeds" / f"{seed}-{kind}"
+    if done.is_dir():
+        return done
+    part = cache / "unfinished" / f"seed-{seed}-{kind}"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    command = [
+        sys.executable, "-m", "generator.tosa_verif_build_tests", "--seed", str(seed), *selection.arguments,
+        "--filter", f"^(?:{'|'.join(name.lower() for name in TABLE)}){VARIANT}$", "--test-type", kind,
+        "--test-selection-criteria", "default", "--tensor-dim-range", "1,16", "-o", str(part),
+    ]  # fmt: skip
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=part, env=environment())
+    if ran.returncode:
+        raise DataError(f"the test generator failed on seed {seed}:\n{ran.stdout[-1000:]}{ran.stderr[-3000:]}")
+    done.parent.mkdir(parents=True, exist_ok=True)
+    part.rename(done)
+    return done
+
+
+def spread(folders: Sequence[Path], count: int) -> list[Path]:
+    """Up to `count` of the tests below the folders: of each operator one, then of each a second, and so on."""
+    by_operator: dict[str, list[Path]] = {}
+    for folder in folders:
+        for test in sorted(found.parent for found in folder.rglob("desc.json")):
+            by_operator.setdefault(operator_of(test), []).append(test)
+    rounds = zip_longest(*(_mixed(tests) for _, tests in sorted(by_operator.items())))
+    return [test for one in rounds for test in one if test is not None][:count]
+
+
+def operator_of(test: Path) -> str:
+    """The operator of a test: its folder's name without the kernel's size."""
+    return re.sub(r"_\d[0-9x]*$", "", test.parent.name)
+
+
+def _mixed(tests: list[Path]) -> list[Path]:
+    """The tests in an order whose every beginning is spread over the whole list: bit-reversed positions."""
+    bits = max(len(tests) - 1, 1).bit_length()
+    order = sorted(range(len(tests)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
+    return [tests[i] for i in order]
