@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 VARIANTS = ["generic", pytest.param("avx2", marks=pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here"))]
-ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE")
+ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE" and TABLE[key[0]].pure)
 CONVOLUTIONS = {"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"}
 SUMS = {*CONVOLUTIONS, "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
 TILED = [key for key in ROWS if key[0] in {*CONVOLUTIONS, "MATMUL"}]
@@ -236,11 +236,14 @@ for spec in TABLE.values():
         for t in graph.inputs:
             if t.dtype.is_float:
                 feeds[t.name] = rng.standard_normal(t.shape).astype(t.dtype.storage)
+            elif spec.requires:  # divisors, shifts, and indices of which none comes twice
+                feeds[t.name] = (1 + np.arange(t.size) % 3).reshape(t.shape).astype(t.dtype.storage)
             else:
                 feeds[t.name] = rng.integers(0, min(t.dtype.maximum, 99) + 1, t.shape).astype(t.dtype.storage)
         wanted = oracle.run(graph, feeds)
         (got,) = Session(graph, threads=2).run(None, feeds)
-        np.testing.assert_allclose(got, wanted[graph.main.outputs[0]], rtol=1e-5 if got.dtype.kind == "f" else 0)
+        room = 1e-6 if got.dtype.kind == "f" else 0  # sums of some values of about 1, rounded at each step
+        np.testing.assert_allclose(got, wanted[graph.main.outputs[0]], rtol=10 * room, atol=room)
         done += 1
 print(done, "numba" in sys.modules)
 """
