@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 
 from tosa_engine import oracle
-from tosa_engine.errors import RequireViolation
 from tosa_engine.spec import TABLE
 from tosa_engine.types import i32
 
-from .oracle_tools import NAN
+from .oracle_tools import NAN, Accumulator, expected, outcome, values_of
 from .strategies import cases
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
-    from tosa_engine.types import Array, DType
+    from tosa_engine.types import Array
 
 
 @given(cases("TRANSPOSE"))
@@ -45,42 +44,6 @@ def windows(
         x = ox * call["stride"][1] - call["pad"][2] + kx * dilation[1]
         if 0 <= y < IH and 0 <= x < IW:
             yield ky, kx, y, x
-
-
-def values_of(graph: Graph, feeds: dict[str, Array], name: str) -> Any:
-    data = graph.main.tensors[name].data
-    return (feeds[name] if data is None else data).tolist()
-
-
-def outcome(graph: Graph, feeds: dict[str, Array]) -> Any:
-    try:
-        return oracle.run(graph, feeds)["output"].tolist()
-    except RequireViolation as error:
-        return error.label, error.index
-
-
-class Accumulator:
-    """A Python integer that remembers the first time it leaves its format."""
-
-    def __init__(self, op: str, dtype: DType) -> None:
-        self.op, self.dtype, self.total, self.label = op, dtype, 0, ""
-
-    def add(self, value: int, rule: str = "R1") -> None:
-        self.total += value
-        if not self.label and not self.dtype.minimum <= self.total <= self.dtype.maximum:
-            self.label = f"{self.op}.{rule}"
-
-
-def expected(graph: Graph, element: Any) -> Any:
-    """`element(index)` gives an Accumulator or an int for each output element; the first violation wins."""
-    shape = graph.main.tensors["output"].shape or ()
-    result = np.empty(shape, object)
-    for index in np.ndindex(shape):
-        acc = element(index)
-        if isinstance(acc, Accumulator) and acc.label:
-            return acc.label, index
-        result[index] = acc.total if isinstance(acc, Accumulator) else acc
-    return result.tolist()
 
 
 INTEGER_ROWS = [row.key for row in TABLE["CONV2D"].rows if row.types["acc_t"].is_int]

@@ -71,6 +71,50 @@ VIOLATIONS: dict[str, tuple[Case, dict[str, Any], tuple[int, ...]]] = {
         {"input": np.full((1, 256, 257, 1), -32768)},
         (0, 0, 0, 0),
     ),
+    "CONV3D.R1": (
+        conv("CONV3D", i8, i8, i32, (127, 127)),
+        {"input": np.full((1, 1, 1, 1, MANY), -128), "weight": np.full((1, 1, 1, 1, MANY), -128), "bias": [-HIGH]},
+        (0, 0, 0, 0, 0),
+    ),
+    "CONV3D.R2": (
+        conv("CONV3D", i8, i4, i32),
+        {"input": [[[[[-128]]], [[[1]]]]], "weight": [[[[[7]]]], [[[[-7]]]]], "bias": [LOW + 896, HIGH - 895]},
+        (0, 0, 0, 0, 1),
+    ),
+    "TRANSPOSE_CONV2D.R1": (
+        conv("TRANSPOSE_CONV2D", i8, i8, i32, (127, 127)),
+        {"input": np.full((1, 1, 1, MANY), -128), "weight": np.full((1, 1, 2, MANY), -128), "bias": [-HIGH]},
+        (0, 0, 0, 0),
+    ),
+    "TRANSPOSE_CONV2D.R2": (
+        conv("TRANSPOSE_CONV2D", i16, i8, i48),
+        {"input": [[[[1], [-32768]]]], "weight": [[[[-128]]], [[[127]]]], "bias": [0, LOW48 + 4161535]},
+        (0, 0, 1, 1),
+    ),
+    "ARITHMETIC_RIGHT_SHIFT.R1": (
+        use("ARITHMETIC_RIGHT_SHIFT", [i8, i8], i8, round=True), {"input1": [1] * 4, "input2": [0, 7, 8, -1]}, (2,),
+    ),
+    "LOGICAL_LEFT_SHIFT.R1": (
+        use("LOGICAL_LEFT_SHIFT", [i16, i16], i16), {"input1": [[1], [2]], "input2": [[15, 16]]}, (0, 1),
+    ),
+    "LOGICAL_RIGHT_SHIFT.R1": (
+        use("LOGICAL_RIGHT_SHIFT", [i32, i32], i32), {"input1": [1] * 3, "input2": [0, 31, LOW]}, (2,),
+    ),
+    "INTDIV.R1": (use("INTDIV", [i32, i32], i32), {"input1": [LOW, 0, LOW], "input2": [1, 0, -1]}, (1,)),
+    "INTDIV.R2": (use("INTDIV", [i32, i32], i32), {"input1": [HIGH, LOW, 1], "input2": [-1, -1, 0]}, (1,)),
+    "GATHER.R1": (
+        use("GATHER", [i8, i32], i8), {"values": np.zeros((2, 3, 2)), "indices": [[0, 2], [1, 3]]}, (1, 1, 0),
+    ),
+    "SCATTER.R1": (
+        use("SCATTER", [i8, i32, i8], i8),
+        {"values_in": np.zeros((2, 3, 2)), "indices": [[0, 2], [-1, -1]], "input": np.ones((2, 2, 2))},
+        (1, 0, 0),
+    ),
+    "SCATTER.R2": (
+        use("SCATTER", [i8, i32, i8], i8),
+        {"values_in": np.zeros((2, 3, 2)), "indices": [[1, 1], [3, 0]], "input": np.ones((2, 2, 2))},
+        (0, 1, 0),
+    ),
 }  # fmt: skip
 # No input reaches them: |sum| <= 2^16 * count < 2^(29 + k) always holds; an index beyond int32 takes 2^31 steps.
 UNREACHABLE = {"AVG_POOL2D.R2", "ARGMAX.R1"}
@@ -112,6 +156,21 @@ def test_an_element_counts_once() -> None:
     with pytest.raises(RequireViolation) as caught:
         run(case, **feeds)
     assert (caught.value.label, caught.value.index, caught.value.count) == ("CONV2D.R1", (0, 0, 0, 0), 2)
+
+
+def test_an_index_outside_is_not_written_and_counts_once() -> None:
+    """0 and 2 are the rows nearest to -1 and 3: they aren't written before."""
+    with pytest.raises(RequireViolation) as caught:
+        run(
+            use("SCATTER", [i8, i32, i8], i8),
+            values_in=np.zeros((1, 3, 1)),
+            indices=[[-1, 0, 3, 2]],
+            input=np.ones((1, 4, 1)),
+        )
+    assert str(caught.value) == (
+        "SCATTER.R1: index -1 is not in 0 .. 2 at [0, 0, 0]; 2 of 4 elements violate a REQUIRE "
+        "(node 'output', tensor 'input')"
+    )
 
 
 def test_mul_whose_rounding_leaves_int64() -> None:
