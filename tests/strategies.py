@@ -53,8 +53,8 @@ def cases(draw: Draw, op: str | None = None, row: str | None = None) -> tuple[Gr
     name = draw(st.sampled_from(sorted(TABLE))) if op is None else op
     spec = TABLE["RESHAPE" if name == "CONST_SHAPE" else name]
     chosen = draw(st.sampled_from(spec.rows)) if row is None or name == "CONST_SHAPE" else spec.row(row)
-    plan = PLANS.get(spec.name, unary)(draw, spec, chosen)
-    graph = _case(draw, spec, chosen, plan).graph()
+    plan = PLANS.get(spec.name, unary)(draw, spec, chosen) if spec.pure else Plan()
+    graph = (_case(draw, spec, chosen, plan) if spec.pure else spec.example(chosen)).graph()
     infer(graph)
     problems = check.check(graph)
     assert problems == [], problems

@@ -21,7 +21,7 @@ from tosa_engine.kernels import KERNELS, work
 from tosa_engine.kernels._jit import has
 from tosa_engine.numerics import fma, lookup, scale
 from tosa_engine.plan import prepare
-from tosa_engine.spec import bind_operator
+from tosa_engine.spec import TABLE, bind_operator
 
 from .nets import Net
 from .strategies import cases

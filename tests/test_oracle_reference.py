@@ -37,7 +37,8 @@ CONVOLUTIONS = {"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"}
 DOT_PRODUCTS = {*CONVOLUTIONS, "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
 # Neither the module nor the program gives the values of a graph without inputs in these formats.
 WITHOUT_VALUES = {("CONST", "i4"), ("CONST", "i48"), ("CONST_SHAPE", "shape")}
-ROWS = [(spec.name, r.key) for spec in TABLE.values() for r in spec.rows if (spec.name, r.key) not in WITHOUT_VALUES]
+PURE = [spec for spec in TABLE.values() if spec.pure]
+ROWS = [(spec.name, r.key) for spec in PURE for r in spec.rows if (spec.name, r.key) not in WITHOUT_VALUES]
 
 
 def by_command(graph: Graph, feeds: dict[str, Array], folder: Path) -> tuple[str, Array | None]:

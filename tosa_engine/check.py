@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import types
 from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, raise_all
 from .graph import Composite
-from .infer import infer_block, violations
+from .infer import callees_first, infer_block, levels, regions_of, violations
 from .spec import TABLE
 from .target import Target
 
@@ -29,6 +29,7 @@ GRAPH_RULES = {
     "GRAPH.E5": "every dimension of a tensor is at least 1",
     "GRAPH.E6": "a graph has a region with a block",
     "GRAPH.E7": "the values of a constant are values of its type",
+    "GRAPH.E8": "a region doesn't run itself, directly or through others",
     "GRAPH.L1": "a tensor takes at most (1 << (MAX_LOG2_SIZE + 1)) - 1 bytes",
     "GRAPH.L2": "a dimension is at most (1 << MAX_LOG2_SIZE) - 1",
 }
@@ -40,9 +41,10 @@ def check(graph: Graph, target: Target | None = None) -> list[TosaEngineError]:
     graph = graph.copy()
     if not graph.regions or not graph.regions[0].blocks:
         return [GraphError("the graph has no region with a block", label="GRAPH.E6")]
-    problems: list[TosaEngineError] = []
-    for region, block in graph.blocks():
-        problems += _block(block, target, is_graph=region is graph.regions[0])
+    problems = _circles(graph)
+    depths = {} if problems else _depths(graph)
+    for region, block in callees_first(graph):
+        problems += _block(block, target, graph, depths.get(region.name, 0))
     return problems
 
 
@@ -51,21 +53,59 @@ def validate(graph: Graph, target: Target | None = None) -> None:
     raise_all(check(graph, target))
 
 
-def _block(block: Block, target: Target, *, is_graph: bool) -> list[TosaEngineError]:
-    problems = _names(block, is_graph=is_graph)
-    bound, wrong = infer_block(block)
+def _circles(graph: Graph) -> list[TosaEngineError]:
+    """Regions that run themselves."""
+    runs = _runs(graph)
+    problems: list[TosaEngineError] = []
+    for name in runs:
+        reached: set[str] = set()
+        pending = list(runs[name])
+        while pending:
+            found = pending.pop()
+            if found not in reached:
+                reached.add(found)
+                pending += runs.get(found, ())
+        if name in reached:
+            problems.append(GraphError(f"region '{name}' runs itself", label="GRAPH.E8"))
+    return problems
+
+
+def _runs(graph: Graph) -> dict[str, list[str]]:
+    """By the name of a region those that its operators run."""
+    return {
+        region.name: [name for block in region.blocks for op in block.operators for name in regions_of(op)]
+        for region in graph.regions
+    }
+
+
+def _depths(graph: Graph) -> dict[str, int]:
+    """How many control flow operators a region is nested in, at most."""
+    runs = _runs(graph)
+    depths = dict.fromkeys(runs, 0)
+    for region in dict.fromkeys(region.name for region, _ in reversed(callees_first(graph))):
+        for callee in runs[region]:
+            depths[callee] = max(depths.get(callee, 0), depths[region] + 1)
+    return depths
+
+
+def _block(block: Block, target: Target, graph: Graph | None, depth: int) -> list[TosaEngineError]:
+    """Everything wrong in a block of a graph, or without a graph in the body of a composite."""
+    problems = _names(block, is_graph=graph is not None)
+    bound, wrong = infer_block(block, graph)
     problems += wrong
     for _, call in bound:
+        call.names.update(nesting_depth=depth, max_nesting=target.level.max_nesting)
         problems += violations(call)
-        problems += _level(call, target.level)
-        problems += _constants(call, target)
-        problems += _profile(call, target)
+        for seen in filter(None, (call, call.inner)):
+            problems += levels(seen, target.level)
+            problems += _constants(seen, target)
+            problems += _profile(seen, target)
     for tensor in block.tensors.values():
         problems += _size(tensor, target.level)
     for op in block.operators:
         problems += _rank_level(block, op, target.level)
         if isinstance(op, Composite):
-            problems += _block(op.body, target, is_graph=False)
+            problems += _block(op.body, target, None, depth)
     return problems
 
 
@@ -125,17 +165,6 @@ def _range(tensor: Tensor) -> list[TosaEngineError]:
     return [GraphError(message, label="GRAPH.E7", tensor=tensor.name)]
 
 
-def _level(call: Call, level: Level) -> list[TosaEngineError]:
-    problems: list[TosaEngineError] = []
-    node = call.operator.name
-    for i, limit in enumerate(call.spec.limits, 1):
-        value, most = limit.get(call), getattr(level, limit.limit)
-        if value > most:
-            message = f"{limit.value} = {value} is more than level {level.name} allows ({limit.limit.upper()} = {most})"
-            problems.append(LevelError(message, label=f"{call.spec.name}.L{i}", node=node))
-    return problems
-
-
 def _rank_level(block: Block, op: Operator, level: Level) -> list[TosaEngineError]:
     """MAX_RANK, where the specification bounds an argument's rank by it."""
     spec = TABLE.get(op.op)
@@ -144,9 +173,10 @@ def _rank_level(block: Block, op: Operator, level: Level) -> list[TosaEngineErro
     problems: list[TosaEngineError] = []
     for arguments, names in ((spec.inputs, op.inputs), (spec.outputs, op.outputs)):
         for i, name in enumerate(names):
-            argument = arguments[0 if arguments and arguments[0].is_list else min(i, len(arguments) - 1)]
-            tensor = block.tensors.get(name)
-            if tensor is None or argument.rank[1] is not None or len(tensor.shape or ()) <= level.max_rank:
+            if not arguments or name not in block.tensors:
+                continue
+            argument, tensor = arguments[min(i, len(arguments) - 1)], block.tensors[name]
+            if argument.rank[1] is not None or len(tensor.shape or ()) <= level.max_rank:
                 continue
             message = (
                 f"rank {len(tensor.shape or ())} is more than level {level.name} allows (MAX_RANK = {level.max_rank})"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import ErrorIf, GraphError, TosaEngineError, Unsupported, raise_all
-from .graph import Composite
-from .spec import TABLE
+from .errors import ErrorIf, GraphError, LevelError, TosaEngineError, Unsupported, raise_all
+from .graph import Block, Composite
+from .spec import TABLE, bind_operator
 from .spec.bind import bind
 
 if TYPE_CHECKING:
-    from .graph import Block, Graph, Operator
+    from collections.abc import Mapping
+
+    from .graph import Graph, Operator, Region, Tensor
     from .spec.table import Call, OpSpec
-    from .types import Shape
+    from .target import Level
+    from .types import Array, Shape
 
 
 class Bound(NamedTuple):
@@ -52,8 +56,40 @@ def order(block: Block) -> list[Operator]:
     return done
 
 
-def infer_block(block: Block) -> tuple[list[Bound], list[TosaEngineError]]:
-    """Order a block in place, fill in its shapes in place; the operators that fit, and everything that is wrong."""
+def regions_of(op: Operator) -> list[str]:
+    """The names of the regions that an operator runs."""
+    attributes = TABLE[op.op].attributes if op.op in TABLE else ()
+    found = [op.attributes.get(a.name) for a in attributes if a.kind == "graph"]
+    return [name for name in found if isinstance(name, str)]
+
+
+def callees_first(graph: Graph) -> list[tuple[Region, Block]]:
+    """All blocks; those of regions that operators run come before the blocks of these operators, without circles."""
+    done: dict[str, Region] = {}
+    begun: set[str] = set()
+
+    def visit(region: Region) -> None:
+        if region.name in begun:
+            return
+        begun.add(region.name)
+        for block in region.blocks:
+            for op in block.operators:
+                for name in regions_of(op):
+                    callee = graph.region(name)
+                    if callee is not None:
+                        visit(callee)
+        done[region.name] = region
+
+    for region in graph.regions:
+        visit(region)
+    return [(region, block) for region in done.values() for block in region.blocks]
+
+
+def infer_block(block: Block, graph: Graph | None = None) -> tuple[list[Bound], list[TosaEngineError]]:
+    """Order a block in place, fill in its shapes in place; the operators that fit, and everything that is wrong.
+
+    `graph` holds the regions that operators name; their shapes must be known before.
+    """
     problems: list[TosaEngineError] = []
     bound: list[Bound] = []
     try:
@@ -67,27 +103,29 @@ def infer_block(block: Block) -> tuple[list[Bound], list[TosaEngineError]]:
             line = f" ({op.location})" if op.location is not None and op.location.line else ""
             problems.append(Unsupported(f"operator {op.op} is not implemented{line}", label="GRAPH.op", node=op.name))
         else:
-            call, wrong = _infer_operator(block, op, TABLE[op.op])
+            call, wrong = _infer_operator(block, op, TABLE[op.op], graph)
             problems += wrong
             if call is not None:
                 bound.append(Bound(block, call))
     return bound, problems
 
 
-def _infer_operator(block: Block, op: Operator, spec: OpSpec) -> tuple[Call | None, list[TosaEngineError]]:
+def _infer_operator(
+    block: Block, op: Operator, spec: OpSpec, graph: Graph | None
+) -> tuple[Call | None, list[TosaEngineError]]:
     outputs = [block.tensors[n] for n in op.outputs if n in block.tensors]
     unknown = [t for t in outputs if t.shape is None]
     if unknown:
-        if not spec.inputs and unknown[0].data is not None:  # CONST, CONST_SHAPE
+        if spec.is_constant and unknown[0].data is not None:
             unknown[0].shape = unknown[0].data.shape
         else:
-            first = bind(spec, op, block.tensors)
+            first = bind(spec, op, block.tensors, graph)
             wrong = first.problems or violations(first.call)
             if wrong:
                 return None, wrong
             for tensor, shape in zip(outputs, spec.shapes(first.call), strict=False):
                 tensor.shape = tuple(int(d) for d in shape) if tensor.shape is None else tensor.shape
-    binding = bind(spec, op, block.tensors)
+    binding = bind(spec, op, block.tensors, graph)
     if binding.problems:
         return None, binding.problems
     return binding.call, []
@@ -95,7 +133,8 @@ def _infer_operator(block: Block, op: Operator, spec: OpSpec) -> tuple[Call | No
 
 def violations(call: Call) -> list[TosaEngineError]:
     """The ERROR_IFs that an operator violates."""
-    return [
+    within = violations(call.inner) if call.inner is not None else []
+    return within + [
         ErrorIf(
             check.message.format_map(_Shown(call)),
             label=check.label,
@@ -105,6 +144,40 @@ def violations(call: Call) -> list[TosaEngineError]:
         for check in call.spec.checks
         if check.violated(call)
     ]
+
+
+def levels(call: Call, level: Level) -> list[TosaEngineError]:
+    """The level checks that an operator violates."""
+    problems: list[TosaEngineError] = []
+    node = call.operator.name
+    for i, limit in enumerate(call.spec.limits, 1):
+        value, most = limit.get(call), getattr(level, limit.limit)
+        if value > most:
+            message = f"{limit.value} = {value} is more than level {level.name} allows ({limit.limit.upper()} = {most})"
+            problems.append(LevelError(message, label=f"{call.spec.name}.L{i}", node=node))
+    return problems
+
+
+def waits(call: Call) -> bool:
+    """Whether a compile-time constant of the operator is known only when it runs (EXT-DYNAMIC)."""
+    return any(a.ctc and call.constant(a.name) is None for a in call.spec.inputs if not a.is_list)
+
+
+def bind_values(call: Call, values: Mapping[str, Array], level: Level | None = None) -> Call:
+    """The operator bound again with values of its inputs, by the tensors' names.
+
+    Raises:
+        ErrorIf, LevelError: the values violate an ERROR_IF or a level check (several as `Problems`).
+    """
+    tensors: dict[str, Tensor] = {}
+    for argument in call.spec.arguments:
+        found = call.tensors[argument.name]
+        for tensor in found if isinstance(found, list) else [found]:
+            known = tensor.data is None and tensor.name in values
+            tensors[tensor.name] = replace(tensor, data=values[tensor.name]) if known else tensor
+    bound = bind_operator(call.operator, Block("values", tensors=tensors), call.graph)
+    raise_all(violations(bound) + (levels(bound, level) if level is not None else []))
+    return bound
 
 
 class _Shown(dict[str, object]):
@@ -154,6 +227,6 @@ def infer(graph: Graph) -> None:
         TosaEngineError: what keeps a shape from being known (all of it, as `Problems`).
     """
     problems: list[TosaEngineError] = []
-    for _, block in graph.blocks():
-        problems += infer_block(block)[1]
+    for _, block in callees_first(graph):
+        problems += infer_block(block, graph)[1]
     raise_all(problems)

@@ -1,8 +1,8 @@
 """Running graphs: `Session`.
 
 A session makes a plan for each set of probed tensors, and keeps it with its memory for later runs. Runs may come from
-several threads at once: each has memory of its own. Since every output element is computed by one unit of work in one
-order, the number of threads doesn't change a byte.
+several threads at once: each has memory of its own. Where the graph has variables, runs wait for each other. Every
+output element is computed by one unit of work in one order, so that the number of threads doesn't change a byte.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,13 +24,14 @@ from .plan import Plan, Step, expand, make_plan
 from .plan.team import Team
 from .plan.workspace import Workspace
 from .probe import select
+from .state import SessionVariables
+from .target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .graph import Tensor
     from .probe import Watcher
-    from .target import Target
     from .types import Array, DType, Shape
 
 MOST_THREADS: Final = 16
@@ -80,6 +82,9 @@ class Session:
         self._plans: OrderedDict[frozenset[str], _Prepared] = OrderedDict()
         self._lock = threading.Lock()
         self._team = Team(self.threads)
+        self._level = (target or Target()).level
+        self._variables = SessionVariables()
+        self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
 
     def run(
         self, names: Sequence[str] | None, feeds: Mapping[str, Array], probes: Sequence[Watcher] | None = None
@@ -94,7 +99,8 @@ class Session:
         Raises:
             DataError: inputs are missing, unknown, or of the wrong dtype, shape or range (all of them at once).
             UsageError: `names` or a probe names something that the graph doesn't have.
-            RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable.
+            RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
+                keep the values that they had before.
         """
         wanted = [p.name for p in self.outputs] if names is None else list(names)
         self._check(wanted, feeds)
@@ -103,14 +109,31 @@ class Session:
         prepared = self._prepared(everything.union(*(names for _, names in watched)))
         workspace = prepared.borrow(self.threads)
         try:
-            for name, array in feeds.items():
-                np.copyto(workspace.view(name), array)
-            failed = self._team.walk(workspace.steps, lambda step: self._after(step, workspace, watched))
-            if failed is not None:
-                _verdict(workspace, failed)
-            return [workspace.view(name).copy() for name in wanted]
+            with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
+                for name, array in feeds.items():
+                    np.copyto(workspace.view(name), array)
+                failed = self._team.walk(workspace.steps, lambda step: self._after(step, workspace, watched))
+                if failed is not None:
+                    _verdict(workspace, failed)
+                return [workspace.view(name).copy() for name in wanted]
         finally:
             prepared.give_back(workspace)
+
+    def state(self) -> dict[str, Array]:
+        """The values of the graph's variables that were written, by name, as new arrays (specification 2.17)."""
+        return self._variables.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Give all variables the values of a `state()`; variables that it lacks are as before the first run.
+
+        Raises:
+            DataError: the graph declares no such variable, or one of another dtype or shape (all of them at once).
+        """
+        self._variables.restore(self.graph, state)
+
+    def reset(self) -> None:
+        """Forget all variables: the next run finds what the first one found."""
+        self._variables.restore(self.graph, {})
 
     def plan(self, keep: frozenset[str] = frozenset()) -> Plan:
         """The plan of runs without probes, or of runs that probe `keep`."""
@@ -130,7 +153,8 @@ class Session:
         with self._lock:
             if keep not in self._plans:
                 graph = self.graph.copy()  # a plan records folded constants in its graph
-                self._plans[keep] = _Prepared(make_plan(graph, keep, optimise=not self.checked))
+                plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
+                self._plans[keep] = _Prepared(plan, _compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(keep)
@@ -168,8 +192,8 @@ def _port(tensor: Tensor) -> Port:
 class _Prepared:
     """A plan with the workspaces of past runs, for runs that come at the same time."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, after: Callable[[Workspace, Step], None] | None) -> None:
+        self.plan, self._after = plan, after
         self._free: list[Workspace] = []
         self._lock = threading.Lock()
 
@@ -177,7 +201,9 @@ class _Prepared:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        return Workspace(self.plan, workers)
+        workspace = Workspace(self.plan, workers)
+        workspace.around.failed, workspace.around.after = _verdict, self._after
+        return workspace
 
     def give_back(self, workspace: Workspace) -> None:
         with self._lock:
@@ -197,17 +223,20 @@ def _arguments(workspace: Workspace, step: Step) -> dict[str, Any]:
 
 def _verdict(workspace: Workspace, step: Step) -> None:
     """A kernel saw a REQUIRE fail: the oracle says which one, where and with which values."""
-    from .oracle import run_operator
+    from .oracle import context, run_operator
 
-    run_operator(step.calls[0], _arguments(workspace, step))
+    (call,) = step.calls
+    run_operator(call, _arguments(workspace, step), context(call.graph, workspace.around.variables))
     message = f"the kernel of {step.operators} saw a REQUIRE fail, the oracle none"
     raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output)
 
 
 def _compare(workspace: Workspace, step: Step) -> None:
-    """Compute the operator with the oracle too; the kernel saw no REQUIRE fail."""
+    """Compute the operator with the oracle too; the kernel saw no REQUIRE fail. Effects aren't done twice."""
     from .oracle import run_operator
 
+    if not all(call.spec.pure for call in step.calls):
+        return
     try:
         (wanted,) = run_operator(step.calls[0], _arguments(workspace, step))
     except RequireViolation as violation:

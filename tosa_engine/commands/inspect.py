@@ -74,11 +74,11 @@ class _Inspect:
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..infer import infer_block
+        from ..infer import callees_first, infer_block
         from ..load import load
 
         graph = load(args.model)
-        problems = [p for _, block in graph.blocks() for p in infer_block(block)[1]]
+        problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
         print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
         return 0

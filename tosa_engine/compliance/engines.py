@@ -28,7 +28,7 @@ def run_oracle(graph: Graph, feeds: Mapping[str, Array], target: Target) -> dict
     from .. import check, oracle
 
     check.validate(graph, target)
-    return oracle.run(graph, feeds)
+    return oracle.run(graph, feeds, level=target.level)
 
 
 ENGINES: Final[Mapping[str, Engine]] = {"kernels": run_kernels, "oracle": run_oracle}

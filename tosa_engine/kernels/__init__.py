@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from . import (
     activation_funcs,
     comparison,
+    control_flow,
     convolution,
+    custom,
     data_layout,
     data_nodes,
     ewise_binary,
@@ -25,6 +27,7 @@ from . import (
     shape,
     tensor_ops,
     type_conversion,
+    variable,
 )
 from .work import Epilogue, Kernel, Work
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 
 FAMILIES: Final = (
     tensor_ops, convolution, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction,
-    data_layout, scatter_gather, image, type_conversion, data_nodes, shape,
+    data_layout, scatter_gather, image, type_conversion, data_nodes, custom, control_flow, variable,
+    shape,
 )  # fmt: skip
 KERNELS: Final[Mapping[tuple[str, str], Kernel]] = {key: k for family in FAMILIES for key, k in family.KERNELS.items()}
 

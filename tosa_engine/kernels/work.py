@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..spec.table import Call
+    from ..state import Variables
     from ..types import Array, Shape
 
 ALIGNMENT: Final = 64
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     # an element that violates a REQUIRE: `run` then asks the oracle which one it is
     Run = Callable[[int, int, Sequence[Array]], int]
     Bind = Callable[[Sequence[Array], Sequence[Array]], Run]
+    BindAround = Callable[[Sequence[Array], Sequence[Array], "Around"], Run]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,31 @@ class Work:
     cost: float
     bind: Bind
     scratch: tuple[Scratch, ...] = ()
+
+
+class Around(Protocol):
+    """What an operator finds around it in a run: the variables, and the regions of the graph, by name."""
+
+    variables: Variables
+
+    def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs of a region. They stay as they are until the region runs again."""
+
+
+@dataclass(frozen=True)
+class Effect(Work):
+    """Work of an operator that does more than computing its outputs (see `OpSpec.pure`), in one unit. It is bound to
+    what is around it, too, by `bind_around`.
+    """
+
+    bind_around: BindAround | None = None
+
+
+def effect(bind: BindAround) -> Effect:
+    def nowhere(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        raise AssertionError("an effect is bound by bind_around")
+
+    return Effect(1, 0.0, nowhere, bind_around=bind)
 
 
 @dataclass(frozen=True)

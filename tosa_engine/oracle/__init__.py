@@ -5,6 +5,6 @@ Kernels are compared with it; it shares no arithmetic with them.
 
 from __future__ import annotations
 
-from .execute import ORACLES, run, run_operator
+from .execute import ORACLES, context, run, run_operator
 
-__all__ = ["ORACLES", "run", "run_operator"]
+__all__ = ["ORACLES", "context", "run", "run_operator"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..infer import infer
+from ..infer import infer, regions_of, waits
 from ..kernels import KERNELS
 from ..kernels.work import DONE, aligned
 from ..passes import composites
@@ -22,9 +22,12 @@ from .late import late_work, unknown
 from .steps import Plan, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..graph import Block, Graph
     from ..kernels import Work
     from ..spec.table import Call
+    from ..target import Level
     from ..types import Array
 
 __all__ = ["Plan", "Step", "expand", "make_plan"]
@@ -37,17 +40,44 @@ def expand(graph: Graph) -> Graph:
     return graph
 
 
-def make_plan(graph: Graph, keep: frozenset[str] = frozenset(), *, optimise: bool = True) -> Plan:
-    """The plan of a legal graph that `expand` returned. Without `optimise` every operator is a step of its own."""
-    block = graph.main
-    calls = [bind_operator(op, block) for op in block.operators]
+def make_plan(
+    graph: Graph, keep: frozenset[str] = frozenset(), *, optimise: bool = True, level: Level | None = None
+) -> Plan:
+    """The plan of a legal graph that `expand` returned. Without `optimise` every operator is a step of its own.
+
+    `keep` names tensors of the main block; `level` is what constants that are known only in a run are checked against.
+    """
+    regions: dict[str, Plan] = {}
+    main = _plan_block(graph, graph.main, keep, optimise, level, regions)
+    pending = [main]
+    while pending:
+        calls = [call for step in pending.pop().steps for call in step.calls]
+        for name in dict.fromkeys(name for call in calls for name in regions_of(call.operator)):
+            region = graph.region(name)
+            if region is not None and name not in regions:
+                block = region.blocks[0]
+                kept = frozenset() if optimise else frozenset(block.tensors)
+                regions[name] = _plan_block(graph, block, kept, optimise, level, regions)
+                pending.append(regions[name])
+    return main
+
+
+def _plan_block(
+    graph: Graph,
+    block: Block,
+    keep: frozenset[str],
+    optimise: bool,
+    level: Level | None,
+    regions: Mapping[str, Plan],
+) -> Plan:
+    calls = [bind_operator(op, block, graph) for op in block.operators]
     constants: dict[str, Array] = {}
     for call in calls:
-        if not call.spec.inputs:
+        if call.spec.is_constant:
             values = call.constant("output")
             assert values is not None
             constants[call.operator.outputs[0]] = values
-    calls = [call for call in calls if call.spec.inputs]
+    calls = [call for call in calls if not call.spec.is_constant]
     if optimise:
         calls = _live(calls, block, keep)
         calls = _fold(calls, block, constants)
@@ -58,32 +88,35 @@ def make_plan(graph: Graph, keep: frozenset[str] = frozenset(), *, optimise: boo
         if i in fused:
             steps.append(fused[i])
         elif id(call) not in taken:
-            steps.append(_single(call))
+            steps.append(_single(call, level))
     roots = _roots(block, steps)
     lives = _lives(block, steps, roots, constants, keep)
-    return Plan(block, tuple(steps), roots, constants, place(lives), keep)
+    return Plan(block, tuple(steps), roots, constants, place(lives), keep, regions)
 
 
-def prepare(call: Call) -> Work:
+def prepare(call: Call, level: Level | None = None) -> Work:
     """The work of one operator by its kernel, now or when its constants are known."""
     assert call.row is not None
     kernel = KERNELS[call.spec.name, call.row.key]
-    return late_work(kernel, call) if unknown(kernel, call) else kernel.prepare(call)
+    return late_work(kernel, call, level) if unknown(kernel, call) else kernel.prepare(call)
 
 
-def _single(call: Call) -> Step:
+def _single(call: Call, level: Level | None) -> Step:
     assert call.row is not None
-    alias = KERNELS[call.spec.name, call.row.key].alias
+    kernel = KERNELS[call.spec.name, call.row.key]
     operator = call.operator
-    return Step((call,), tuple(operator.inputs), operator.outputs[0], None if alias else prepare(call))
+    work = None if kernel.alias and not unknown(kernel, call) else prepare(call, level)
+    return Step((call,), tuple(operator.inputs), tuple(operator.outputs), work)
 
 
 def _live(calls: list[Call], block: Block, keep: frozenset[str]) -> list[Call]:
-    """Without the operators whose results nobody needs, unless they have a REQUIRE: it counts for the verdict."""
+    """Without the operators whose results nobody needs, unless they have a REQUIRE, which counts for the verdict, or
+    do more than computing results.
+    """
     needed = set(block.outputs) | keep
     found: list[Call] = []
     for call in reversed(calls):
-        if call.spec.requires or needed.intersection(call.operator.outputs):
+        if call.spec.requires or not call.spec.pure or waits(call) or needed.intersection(call.operator.outputs):
             needed.update(call.operator.inputs)
             found.append(call)
     return found[::-1]
@@ -94,8 +127,8 @@ def _fold(calls: list[Call], block: Block, constants: dict[str, Array]) -> list[
     found: list[Call] = []
     for call in calls:
         operator = call.operator
-        if not all(name in constants for name in operator.inputs):
-            found.append(bind_operator(operator, block))  # sees constants computed before
+        if not call.spec.pure or not all(name in constants for name in operator.inputs):
+            found.append(bind_operator(operator, block, call.graph))  # sees constants computed before
             continue
         work = prepare(call)
         result = call.spec.outputs[0].name
@@ -132,10 +165,10 @@ def _lives(
     first = dict.fromkeys((roots[n] for n in block.inputs), -1)
     last = dict(first)
     for i, step in enumerate(steps):
-        output = roots[step.output]
-        first.setdefault(output, i)
-        last.setdefault(output, i)
-        for name in (*step.inputs, step.output):
+        for output in step.outputs:
+            first.setdefault(roots[output], i)
+            last.setdefault(roots[output], i)
+        for name in (*step.inputs, *step.outputs):
             last[roots[name]] = max(last.get(roots[name], i), _next_work(steps, i) if name in keep else i)
     for name in block.outputs:
         last[roots[name]] = len(steps)

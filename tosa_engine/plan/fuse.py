@@ -72,7 +72,7 @@ class Fusion:
             return None
         after, calls = self.finish(found)
         work = kernel.prepare(call, after)
-        return Step((call, *calls), tuple(call.operator.inputs), calls[-1].operator.outputs[0], work)
+        return Step((call, *calls), tuple(call.operator.inputs), (calls[-1].operator.outputs[0],), work)
 
     def finish(self, rescale: Call) -> tuple[Epilogue, list[Call]]:
         """RESCALE with the CLAMP and the TABLE behind it, as an epilogue."""
@@ -114,7 +114,7 @@ class Fusion:
         zeros = [zero_points(c)[0] for c in before] + [after.output_zp]
         work = rescaled_add(call, scales, zeros, (after.low, after.high))
         inputs = tuple(side.operator.inputs[0] for side in before)
-        return Step((*before, call, *behind), inputs, behind[-1].operator.outputs[0], work)
+        return Step((*before, call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
 
 
 def rescale_is_safe(call: Call, bound: Array) -> bool:

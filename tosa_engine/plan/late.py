@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import raise_all
-from ..graph import Block
-from ..infer import violations
+from ..infer import bind_values, waits
 from ..kernels.work import Work, aligned
-from ..spec import bind_operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..graph import Tensor
     from ..kernels import Kernel
     from ..kernels.work import Run
     from ..spec.table import Call
+    from ..target import Level
     from ..types import Array
 
 
 def unknown(kernel: Kernel, call: Call) -> bool:
-    """Whether a constant that the kernel needs isn't known yet."""
-    return any(call.constant(name) is None for name in kernel.constants)
+    """Whether a compile-time constant, or another constant that the kernel needs, isn't known yet."""
+    return waits(call) or any(call.constant(name) is None for name in kernel.constants)
 
 
-def late_work(kernel: Kernel, call: Call) -> Work:
-    """Work of one unit that binds the operator to the values it finds, checks its ERROR_IFs and runs it."""
-    operator = call.operator
+def late_work(kernel: Kernel, call: Call, level: Level | None = None) -> Work:
+    """Work of one unit that binds the operator to the values it finds, checks its rules and runs it."""
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            known = bind_operator(operator, _with_values(call, kernel, inputs))
-            raise_all(violations(known))
+            known = bind_values(call, _values(call, kernel, inputs), level)
             work = kernel.prepare(known)
             return work.bind(inputs, outputs)(0, work.units, [aligned(count, dtype) for dtype, count in work.scratch])
 
@@ -42,12 +36,9 @@ def late_work(kernel: Kernel, call: Call) -> Work:
     return Work(1, 1.0, bind)
 
 
-def _with_values(call: Call, kernel: Kernel, inputs: Sequence[Array]) -> Block:
-    tensors: dict[str, Tensor] = {}
+def _values(call: Call, kernel: Kernel, inputs: Sequence[Array]) -> dict[str, Array]:
+    """The values of constants, by the tensor's name."""
     values = dict(zip(call.operator.inputs, inputs, strict=True))
-    for argument in call.spec.arguments:
-        found = call.tensors[argument.name]
-        for tensor in found if isinstance(found, list) else [found]:
-            known = argument.name in kernel.constants and tensor.name in values
-            tensors[tensor.name] = replace(tensor, data=values[tensor.name] if known else tensor.data)
-    return Block("late", tensors=tensors)
+    needed = [a.name for a in call.spec.inputs if not a.is_list and (a.ctc or a.name in kernel.constants)]
+    names = {call.tensor(name).name for name in needed}
+    return {name: value for name, value in values.items() if name in names}

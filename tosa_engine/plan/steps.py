@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..graph import Block
-    from ..kernels import Work
+    from ..kernels.work import Work
     from ..spec.table import Call
     from ..types import Array
     from .arena import Arena
@@ -23,8 +23,13 @@ class Step:
 
     calls: tuple[Call, ...]
     inputs: tuple[str, ...]
-    output: str
+    outputs: tuple[str, ...]
     work: Work | None
+
+    @property
+    def output(self) -> str:
+        """The first output; empty where there is none."""
+        return self.outputs[0] if self.outputs else ""
 
     @property
     def name(self) -> str:
@@ -38,7 +43,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in order. `roots` maps each tensor to the one whose buffer it uses; `constants` hold values of roots."""
+    """Steps in order. `roots` maps each tensor to the one whose buffer it uses; `constants` hold values of roots;
+    `regions` are the plans of the regions that control flow runs, by name.
+    """
 
     block: Block
     steps: tuple[Step, ...]
@@ -46,6 +53,7 @@ class Plan:
     constants: Mapping[str, Array]
     arena: Arena
     keep: frozenset[str] = field(default_factory=frozenset)
+    regions: Mapping[str, Plan] = field(default_factory=dict)
 
     def describe(self) -> str:
         """One line per step, and the memory it takes."""

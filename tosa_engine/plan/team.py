@@ -37,7 +37,7 @@ class Team:
         after(None)
         team = self.threads > 1 and _jit.JIT and any(s.shared for s in steps) and self._busy.acquire(blocking=False)
         if not team:
-            return _alone(steps, after)
+            return alone(steps, after)
         try:
             return self._together(steps, after)
         finally:
@@ -61,7 +61,8 @@ class Team:
         return min(walk.failed, key=lambda found: found[0])[1] if walk.failed else None
 
 
-def _alone(steps: Sequence[Bound], after: After) -> Step | None:
+def alone(steps: Sequence[Bound], after: After) -> Step | None:
+    """Run all steps in this thread. The step whose kernel saw a REQUIRE fail, or None."""
     for bound in steps:
         if bound.run is not None and bound.run(0, bound.units, bound.scratch[0]) != DONE:
             return bound.step

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.work import aligned
+from ..kernels.work import Effect, aligned
+from .regions import Regions
 
 if TYPE_CHECKING:
     from ..kernels.work import Run
@@ -32,8 +33,9 @@ class Bound:
 class Workspace:
     """The memory of one run at a time: the arena, each worker's scratch, and the steps bound to them."""
 
-    def __init__(self, plan: Plan, workers: int) -> None:
+    def __init__(self, plan: Plan, workers: int, around: Regions | None = None) -> None:
         self.plan = plan
+        self.around = around if around is not None else Regions(plan)
         self._memory = aligned(plan.arena.size, np.uint8)
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)
@@ -66,7 +68,11 @@ class Workspace:
         work = step.work
         if work is None:
             return Bound(step, None, 0, shared=False, scratch=())
-        run = work.bind([self.view(n) for n in step.inputs], [self.view(step.output)])
+        inputs, outputs = [self.view(n) for n in step.inputs], [self.view(n) for n in step.outputs]
+        if isinstance(work, Effect) and work.bind_around is not None:
+            run = work.bind_around(inputs, outputs, self.around)
+        else:
+            run = work.bind(inputs, outputs)
         shared = self._team and can_share(step)
         return Bound(step, run, work.units, shared, tuple(_carve(step, memory) for memory in scratch))
 

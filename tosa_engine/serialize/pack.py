@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import types
 from ..errors import GraphError, TosaEngineError, Unsupported, raise_all
 from ..spec import TABLE
-from . import data, schema
+from . import data, schema, variables
 from .unpack import value_dtype
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def record_of(graph: Graph) -> Record:
 
 
 def _block(block: Block) -> Record:
+    block = variables.put_down(block)
     for name, tensor in block.tensors.items():
         if name != tensor.name:
             raise GraphError(f"block '{block.name}' calls the tensor '{tensor.name}' '{name}'")
@@ -108,11 +109,13 @@ def _shape(tensor: Tensor) -> Record:
 
 def _operator(op: Operator, block: Block) -> Record:
     spec = TABLE[op.op]
-    surplus = [name for name in op.attributes if name not in {a.name for a in spec.attributes}]
+    surplus = [name for name in op.attributes if name not in {a.name for a in spec.attributes if a.field is not None}]
     if surplus:
         raise GraphError(f"{op.op} has no attributes called {', '.join(surplus)}", node=op.name)
     attributes: Record = {}
     for attribute in spec.attributes:
+        if attribute.field is None:
+            continue
         value = op.attributes.get(attribute.name, attribute.default)
         if value is None and not attribute.optional:
             raise GraphError(f"{op.op}: attribute '{attribute.name}' is missing", node=op.name)
@@ -137,6 +140,10 @@ def _attribute(attribute: Attribute, value: Any, op: Operator, spec: OpSpec, blo
             return [_int32(v, what, node=op.name) for v in value]
         if kind == "acc_type":
             return value.code
+        if kind in ("string", "graph"):
+            return _text(value)
+        if kind == "bytes":
+            return bytes(memoryview(value))
         if kind == "value":
             dtype = value_dtype(attribute, op, spec, block)
             if dtype is None:

@@ -152,6 +152,7 @@ VERSION_ONLY: Final = Table("TosaGraph", GRAPH.fields[:1])
 
 _ATTRIBUTE_FIELDS: Final[Mapping[str, tuple[str, Enumeration | None]]] = {
     "i32": ("i32", None), "bool": ("bool", None), "value": ("bytes", None), "acc_type": ("enum", DTYPE),
+    "string": ("string", None), "graph": ("string", None), "bytes": ("bytes", None),
     **{kind: ("enum", enumeration) for kind, enumeration in MODES.items()},
 }  # fmt: skip
 
@@ -159,6 +160,8 @@ _ATTRIBUTE_FIELDS: Final[Mapping[str, tuple[str, Enumeration | None]]] = {
 def _attribute_table(spec: OpSpec) -> Table:
     fields = []
     for attribute in spec.attributes:
+        if attribute.field is None:
+            continue
         kind, enum = _ATTRIBUTE_FIELDS.get(attribute.kind, ("i32s", None))
         fields.append(Field(attribute.name, attribute.field, kind, enum=enum))
     return Table(f"{spec.schema}Attribute", tuple(sorted(fields, key=lambda f: f.id)))

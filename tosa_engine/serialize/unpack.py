@@ -8,7 +8,7 @@ from .. import types
 from ..errors import DataError, Unsupported
 from ..graph import Block, Graph, Location, Operator, Region, Tensor
 from ..spec import TABLE
-from . import data, schema, versions
+from . import data, schema, variables, versions
 from .schema import shown
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class _Unpacker:
             raise self.error("the same tensor stands twice in the inputs")
         for inner in operators:
             block.operators.append(self._operator(inner, block))
+        variables.take_up(block)
         return block
 
     def _tensor(self, record: Record, name: str, constant: bool) -> Tensor:
@@ -145,7 +146,7 @@ class _Unpacker:
         return Tensor(name, types.shape, shape, values)
 
     def _operator(self, record: Record, block: Block) -> Operator:
-        code = record.get("op", 0)
+        code = variables.true_code(record)
         op = Operator(schema.operator_name(code), list(record.get("inputs", ())), list(record.get("outputs", ())))
         text = record.get("location", {}).get("text", "")
         op.location = Location(name=text) if text else None
@@ -159,6 +160,8 @@ class _Unpacker:
             if "attribute" not in record:
                 raise self.error(f"{op.op} has no attributes", node=op.name)
             for attribute in spec.attributes:
+                if attribute.field is None:
+                    continue
                 value = self._attribute(attribute, record["attribute"], op, spec, block)
                 if value is not None:
                     op.attributes[attribute.name] = value
@@ -173,6 +176,10 @@ class _Unpacker:
             return record.get(name, 0)
         if kind.startswith("i32["):
             return tuple(record.get(name, ()))
+        if kind in ("string", "graph"):
+            return record.get(name, "")
+        if kind == "bytes":
+            return bytes(record.get(name, b""))
         if kind == "value":
             return self._number(record.get(name, b""), attribute, op, spec, block)
         code = record.get(name, 0)

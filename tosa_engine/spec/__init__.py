@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from . import (
     activation_funcs,
     comparison,
+    control_flow,
+    custom,
     data_layout,
     data_nodes,
     ewise_binary,
@@ -18,6 +20,7 @@ from . import (
     shape,
     tensor_ops,
     type_conversion,
+    variable,
 )
 from .bind import bind, bind_operator
 from .table import Argument, Attribute, Call, Check, Limit, OpSpec, Require, Row
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 FAMILIES: Final = (
     tensor_ops, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction, data_layout,
-    scatter_gather, image, type_conversion, data_nodes, shape,
+    scatter_gather, image, type_conversion, data_nodes, custom, control_flow, variable, shape,
 )  # fmt: skip
 TABLE: Final[Mapping[str, OpSpec]] = {entry.name: entry for family in FAMILIES for entry in family.OPERATORS}
 

@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
-from ..errors import ErrorIf, TosaEngineError, raise_all
+from ..errors import ErrorIf, TosaEngineError, Unsupported, raise_all
 from ..types import DType
 from .table import ENUMERATIONS, Argument, Attribute, Call, OpSpec, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from ..graph import Block, Operator, Tensor
+    from ..graph import Block, Graph, Operator, Tensor
     from ..types import Shape
 
 
 class Binding:
     """The work of one `bind`: collects problems instead of stopping at the first."""
 
-    def __init__(self, spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], graph: Graph | None = None
+    ) -> None:
         self.spec, self.operator, self.block_tensors = spec, operator, tensors
         self.problems: list[TosaEngineError] = []
-        self.call = Call(spec, operator, {}, None)
+        self.call = Call(spec, operator, {}, None, graph)
 
     def problem(self, rule: str, message: str, tensor: str = "") -> None:
         self.problems.append(ErrorIf(message, label=f"{self.spec.name}.{rule}", node=self.operator.name, tensor=tensor))
@@ -43,7 +45,18 @@ class Binding:
             self._constants()
             if not self.problems and self.spec.sizes is not None:
                 self.call.names.update(self.spec.sizes(self.call))
+            if not self.problems and self.spec.within is not None:
+                self._within(self.spec.within)
         return self.call
+
+    def _within(self, find: Callable[[Operator], OpSpec]) -> None:
+        try:
+            binding = bind(find(self.operator), self.operator, self.block_tensors, self.call.graph)
+        except Unsupported as problem:
+            self.problems.append(problem)
+            return
+        self.problems += binding.problems
+        self.call.inner = binding.call
 
     def _lists(self) -> bool:
         """The operator's lists of names fit the entry's arguments."""
@@ -57,10 +70,13 @@ class Binding:
                 self.problem(side, f"refers to tensors that the block doesn't have: {', '.join(unknown)}")
                 continue
             found = [self.block_tensors[n] for n in names]
-            if arguments and arguments[0].is_list:
-                if not found:
-                    self.problem(side, f"needs at least one tensor in the list '{arguments[0].name}'")
-                self.call.tensors[arguments[0].name] = found
+            last = arguments[-1] if arguments and arguments[-1].is_list else None
+            single = len(arguments) - 1 if last is not None else len(arguments)
+            if last is not None and len(found) >= single:
+                if len(found) - single < last.least:
+                    self.problem(side, f"needs at least one tensor in the list '{last.name}'")
+                self.call.tensors[last.name] = found[single:]
+                self.call.tensors.update({a.name: t for a, t in zip(arguments, found[:single], strict=False)})
             elif len(found) != len(arguments):
                 wanted = ", ".join(a.name for a in arguments)
                 self.problem(side, f"needs {len(arguments)} {side} ({wanted or 'none'}), got {len(found)}")
@@ -71,10 +87,12 @@ class Binding:
     def _attributes(self) -> None:
         for attribute in self.spec.attributes:
             value = self.operator.attributes.get(attribute.name, attribute.default)
+            self.call.names[attribute.name] = value
             wrong = _attribute_problem(attribute, value)
+            if not wrong and attribute.kind == "graph" and self.call.graph and self.call.region(attribute.name) is None:
+                wrong = f"'{attribute.name}': the graph has no region '{value}' with a block"
             if wrong:
                 self.problem(f"attribute.{attribute.name}", wrong)
-            self.call.names[attribute.name] = value
 
     def _tensors(self, argument: Argument) -> list[Tensor]:
         found = self.call.tensors[argument.name]
@@ -90,13 +108,15 @@ class Binding:
             return
         got = {a.name: t.dtype for a in self.spec.arguments for t in self._tensors(a) if not a.is_shape}
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in got.items())
-        if "acc_type" in self.call.names:
-            shown += f", acc_type: {self.call.names['acc_type']}"
+        named = [a.name for a in self.spec.attributes if a.kind in ("acc_type", "dtype")]
+        shown = ", ".join(filter(None, [shown, *(f"{name}: {self.call.names[name]}" for name in named)]))
         known = "; ".join(r.key for r in self.spec.rows)
         self.problem("types", f"no row of supported data types has {shown}; rows: {known}")
 
     def _fits(self, row: Row) -> bool:
         if "acc_t" in row.types and self.call.names.get("acc_type", row.types["acc_t"]) is not row.types["acc_t"]:
+            return False
+        if any(a.kind == "dtype" and self.call.names[a.name] is not row.types[a.type] for a in self.spec.attributes):
             return False
         return all(
             t.dtype is w for a in self.spec.arguments for t in self._tensors(a) if (w := _wanted(a, row)) is not None
@@ -199,8 +219,8 @@ def _attribute_problem(attribute: Attribute, value: Any) -> str:
         length = kind[4:-1]
         good = isinstance(value, tuple) and all(_is_int32(v) for v in value)
         good = good and (not length.isdigit() or len(value) == int(length))
-    elif kind == "acc_type":
-        good = isinstance(value, DType)
+    elif kind in _CLASSES:
+        good = isinstance(value, _CLASSES[kind])
     elif kind in ENUMERATIONS:
         good = value in ENUMERATIONS[kind]
     else:
@@ -208,8 +228,12 @@ def _attribute_problem(attribute: Attribute, value: Any) -> str:
     return "" if good else f"attribute '{attribute.name}' needs {_WORDS.get(kind, kind)}, got {value!r}"
 
 
+_CLASSES: Mapping[str, type] = {
+    "acc_type": DType, "dtype": DType, "string": str, "graph": str, "bytes": bytes, "array": np.ndarray,
+}  # fmt: skip
 _WORDS = {
     "i32": "a 32-bit integer", "bool": "true or false", "acc_type": "an accumulator type", "value": "a number",
+    "string": "text", "graph": "the name of a region", "dtype": "a number format", "array": "a numpy array",
     "i32[2]": "2 integers", "i32[3]": "3 integers", "i32[4]": "4 integers", "i32[6]": "6 integers",
     "i32[rank]": "integers", **{kind: " or ".join(words) for kind, words in ENUMERATIONS.items()},
 }  # fmt: skip
@@ -219,25 +243,24 @@ def _is_int32(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
-def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor]) -> Binding:
+def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], graph: Graph | None = None) -> Binding:
     """Bind an operator; outputs may have unknown shapes (shape inference). Problems are in the result."""
-    binding = Binding(spec, operator, tensors)
+    binding = Binding(spec, operator, tensors, graph)
     binding.run()
     return binding
 
 
-def bind_operator(operator: Operator, block: Block) -> Call:
-    """The call of an operator in its block.
+def bind_operator(operator: Operator, block: Block, graph: Graph | None = None) -> Call:
+    """The call of an operator in its block; `graph` holds the regions that it may name.
 
     Raises:
         ErrorIf: (or `Problems`) when the operator doesn't fit its entry.
         Unsupported: when the table has no such operator.
     """
-    from ..errors import Unsupported
     from . import TABLE
 
     if operator.op not in TABLE:
         raise Unsupported(f"no operator {operator.op}", node=operator.name)
-    binding = bind(TABLE[operator.op], operator, block.tensors)
+    binding = bind(TABLE[operator.op], operator, block.tensors, graph)
     raise_all(binding.problems)
     return binding.call

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Case:
-    """One operator with its tensors. Inputs are by argument name (a list for tensor lists); `data` marks constants."""
+    """One operator with its tensors. Inputs are by argument name (a list for tensor lists); `data` marks constants.
+
+    `regions` are the graphs that the operator's attributes name, `before` operators that have to stand before it.
+    """
 
     op: str
     inputs: dict[str, g.Tensor | list[g.Tensor]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, g.Tensor] = field(default_factory=dict)
+    regions: dict[str, g.Block] = field(default_factory=dict)
+    before: list[g.Operator] = field(default_factory=list)
 
     def input(self, name: str, dtype: DType, shape: Shape) -> Case:
         self.inputs[name] = g.Tensor(name, dtype, shape)
@@ -40,6 +45,15 @@ class Case:
     def output(self, name: str, dtype: DType, shape: Shape, data: Any = None) -> Case:
         array = None if data is None else np.asarray(data, dtype.storage)
         self.outputs[name] = g.Tensor(name, dtype, shape, array)
+        return self
+
+    def region(self, block: g.Block) -> Case:
+        self.regions[block.name] = block
+        return self
+
+    def after(self, op: str, **attributes: Any) -> Case:
+        """Put an operator without tensors before this one."""
+        self.before.append(g.Operator(op, [], [], attributes))
         return self
 
     def set(self, **attributes: Any) -> Case:
@@ -70,6 +84,7 @@ class Case:
         """The case as a graph: constants become CONST and CONST_SHAPE, the other inputs graph inputs."""
         built = g.new_graph()
         block = built.main
+        block.operators += self.before
         names: list[str] = []
         for entry in self.inputs.values():
             for tensor in entry if isinstance(entry, list) else [entry]:
@@ -89,4 +104,5 @@ class Case:
         block.operators.append(
             g.Operator(self.op, names, [t.name for t in self.outputs.values()], dict(self.attributes))
         )
+        built.regions += [g.Region(name, [block]) for name, block in self.regions.items()]
         return built

@@ -15,7 +15,7 @@ from .. import types
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..graph import Operator, Tensor
+    from ..graph import Block, Graph, Operator, Tensor
     from ..types import Array, DType, Shape
     from .case import Case
 
@@ -38,7 +38,7 @@ class Limit:
 class Argument:
     """An input or output: `type` is a type variable of the rows or a fixed format's name with `_t`; `shape` is in the
     specification's letters. `rank` bounds are inclusive; None stands for MAX_RANK. `ctc`: must be a compile-time
-    constant unless the target has EXT-DYNAMIC.
+    constant unless the target has EXT-DYNAMIC. A list, which stands last, has `least` tensors or more, of any types.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Argument:
     rank: tuple[int, int | None]
     ctc: bool = False
     is_list: bool = False
+    least: int = 1
 
     @property
     def is_shape(self) -> bool:
@@ -55,13 +56,14 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), one of `ENUMERATIONS`, or value (a number
-    of the type `type`). `field` is its place in the flatbuffer table of the operator's attributes.
+    """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), one of `ENUMERATIONS`, value (a number
+    of the type `type`), string, bytes, graph (the name of a region), dtype (a DType, the row's `type`) or array.
+    `field` is its place in the flatbuffer table of the operator's attributes; None where files hold it elsewhere.
     """
 
     name: str
     kind: str
-    field: int
+    field: int | None
     type: str = ""
     optional: bool = False
     default: Any = None
@@ -84,7 +86,7 @@ class Row:
     @property
     def key(self) -> str:
         """A short name, unique in the operator: the formats joined by underscores, accumulators as `acc` + format."""
-        return "_".join(("acc" if k == "acc_t" else "") + t.name for k, t in self.types.items()) or "shape"
+        return "_".join(("acc" if k == "acc_t" else "") + t.name for k, t in self.types.items()) or self.mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,9 @@ class Require:
 class OpSpec:
     """One operator of the specification. `code` and `schema` are its number and table name in the flatbuffer schema;
     `section` is its chapter. `sizes` computes named sizes from the bound letters, `shapes` the shapes of the outputs.
+    An operator that isn't `pure` does more than computing outputs from inputs: it runs regions, or reads or changes
+    variables, or is the user's own; it is never dropped or computed ahead. `within` finds the entry that stands behind
+    an entry (CUSTOM).
     """
 
     name: str
@@ -124,10 +129,17 @@ class OpSpec:
     rows: tuple[Row, ...]
     shapes: Callable[[Call], Sequence[Shape]]
     example: Callable[[Row], Case]
-    sizes: Callable[[Call], Mapping[str, int]] | None = None
+    sizes: Callable[[Call], Mapping[str, Any]] | None = None
     limits: tuple[Limit, ...] = ()
     checks: tuple[Check, ...] = ()
     requires: tuple[Require, ...] = ()
+    pure: bool = True
+    within: Callable[[Operator], OpSpec] | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its values are in the graph: CONST, CONST_SHAPE."""
+        return self.pure and not self.inputs
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -146,12 +158,16 @@ class Call:
     `call.N` is a shape letter, `call.pad_top` a named size, `call.axis` an attribute, `call.in_t` a format,
     `call.input_zp` the value of a constant input: an int for the one-element inputs (zero points, MUL's shift), an
     array for the others; None while it isn't constant. `call.tensors["input"]` is the tensor of an argument (a list
-    for tensor lists); `call.shape_of("input1")` its shape.
+    for tensor lists); `call.shape_of("input1")` its shape. `call.region("then_graph")` is the block that an attribute
+    names; `call.inner` the call as the entry behind this one sees it (CUSTOM).
     """
 
-    def __init__(self, spec: OpSpec, operator: Operator, tensors: dict[str, Any], row: Row | None) -> None:
-        self.spec, self.operator, self.tensors, self.row = spec, operator, tensors, row
+    def __init__(
+        self, spec: OpSpec, operator: Operator, tensors: dict[str, Any], row: Row | None, graph: Graph | None = None
+    ) -> None:
+        self.spec, self.operator, self.tensors, self.row, self.graph = spec, operator, tensors, row, graph
         self.names: dict[str, Any] = {}
+        self.inner: Call | None = None
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -173,6 +189,11 @@ class Call:
         shape = self.tensor(argument).shape
         assert shape is not None
         return shape
+
+    def region(self, attribute: str) -> Block | None:
+        """The block of the region that an attribute names; None where there is none."""
+        region = self.graph.region(self.names[attribute]) if self.graph is not None else None
+        return region.blocks[0] if region is not None and region.blocks else None
 
     def constant(self, argument: str) -> Array | None:
         return self.tensor(argument).data
@@ -204,6 +225,11 @@ def with_types(mode: str, needs: str, formats: Mapping[str, DType], letters: Map
 
 def tensor(name: str, type_: str, shape: str, rank: tuple[int, int | None], *, ctc: bool = False) -> Argument:
     return Argument(name, type_, shape, rank, ctc)
+
+
+def tensor_list(name: str, letters: str) -> Argument:
+    """Any number of tensors of any types; `letters` is the name of the list of their shapes. No level bounds ranks."""
+    return Argument(name, "tensor_list_t", letters, (0, 32), is_list=True, least=0)
 
 
 def scalar(name: str, type_: str) -> Argument:
