@@ -260,7 +260,9 @@ def test_every_kernel_runs_as_plain_python() -> None:
     )
     assert done.returncode == 0, done.stderr
     count, numba = done.stdout.split()
-    assert int(count) >= len(KERNELS) - 1
+    silent = {key for key in KERNELS if not TABLE[key[0]].example(TABLE[key[0]].row(key[1])).graph().main.outputs}
+    assert all(op == "CONST_SHAPE" or not TABLE[op].pure for op, _ in silent)  # constants of shape, writes to variables
+    assert int(count) == len(KERNELS) - len(silent)
     assert numba == "False"
 
 
