@@ -26,6 +26,7 @@ FOUNDATION = {"tosa_engine.types", "tosa_engine.errors", "tosa_engine.target"}
 TABLE = FOUNDATION | {"tosa_engine.graph", "tosa_engine.spec"}
 GRAPHS = TABLE | {"tosa_engine.infer", "tosa_engine.check"}
 PLAN = GRAPHS | {
+    "tosa_engine.ranges",
     "tosa_engine.state", "tosa_engine.numerics", "tosa_engine.passes", "tosa_engine.kernels", "tosa_engine.plan", "lut",
 }  # fmt: skip
 # the oracle, for checked runs and for what to say of a violated REQUIRE
@@ -43,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.builder": GRAPHS,
     "tosa_engine.infer": TABLE,
     "tosa_engine.check": TABLE | {"tosa_engine.infer"},
+    "tosa_engine.ranges": TABLE | {"tosa_engine.infer"},
     "tosa_engine.feeds": FOUNDATION | {"tosa_engine.graph"},
     "tosa_engine.numerics": FOUNDATION,
     "tosa_engine.oracle": GRAPHS | {"tosa_engine.feeds", "tosa_engine.state"},  # a voice of its own: no kernels

@@ -1,13 +1,19 @@
-"""`tosa-engine check`: is the model legal for a target? All problems at once."""
+"""`tosa-engine check`: is the model legal for a target? All problems at once; what can go wrong for which inputs."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from .common import add_model, add_target, describe, target_of
 
 if TYPE_CHECKING:
     import argparse
+
+    from ..graph import Graph
+    from ..ranges import Finding, Ranges
+
+MOST_ELEMENTS = 1 << 20  # of the tensors of a part that is tried: the oracle is slow
 
 
 class _Check:
@@ -17,17 +23,75 @@ class _Check:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         add_target(parser)
+        parser.add_argument(
+            "--ranges",
+            action="store_true",
+            help="say of every REQUIRE on a value whether it holds for all inputs, with its bound and margin in bits",
+        )
+        parser.add_argument(
+            "--format", choices=("text", "json"), default="text", help="of --ranges; json has every channel"
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from ..check import validate
+        from ..errors import UsageError
         from ..load import load
 
+        if args.format == "json" and not args.ranges:
+            raise UsageError("--format json needs --ranges")
         graph = load(args.model)
         validate(graph, target)
+        if args.ranges:
+            return _ranges(graph, args.format)
         operators = sum(len(block.operators) for _, block in graph.blocks())
         print(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
         return 0
+
+
+def _ranges(graph: Graph, form: str) -> int:
+    """Print the findings; 4 where all inputs violate a REQUIRE."""
+    from ..errors import RequireViolation
+    from ..ranges import VIOLATED, analyse, report
+
+    found = analyse(graph)
+    notes = _counterexamples(graph, found)
+    print(json.dumps(report.data(found, notes), indent=1) if form == "json" else report.text(found, notes))
+    return RequireViolation.exit_code if found.count(VIOLATED) else 0
+
+
+def _counterexamples(graph: Graph, found: Ranges) -> dict[tuple[str, str], str]:
+    """Inputs that violate what couldn't be proved, confirmed by the oracle, where some are found."""
+    from ..infer import infer
+    from ..ranges import DEPENDS
+
+    graph = graph.copy()
+    infer(graph)
+    notes: dict[tuple[str, str], str] = {}
+    for finding in found.findings:
+        if finding.verdict == DEPENDS:
+            notes[finding.node, finding.label] = _counterexample(graph, finding)
+    return notes
+
+
+def _counterexample(graph: Graph, finding: Finding) -> str:
+    from ..errors import RequireViolation
+    from ..oracle import run
+    from ..ranges import witness
+
+    part = witness.part_of(graph, finding)
+    if part is None:
+        return "no input was tried: the operator belongs to a region of control flow"
+    size = sum(tensor.size for tensor in part.main.tensors.values())
+    if size > MOST_ELEMENTS:
+        return f"no input was tried: its part of the graph has {size} elements"
+    for candidate in witness.candidates(part, finding):
+        try:
+            run(part, candidate.feeds)
+        except RequireViolation as error:
+            if (error.label, error.node) == (finding.label, finding.node):
+                return f"violated when {candidate.words}: {error.message}"
+    return "no input was found that violates it"
 
 
 command = _Check()
