@@ -1,6 +1,6 @@
 """Arm's test runner over a list of tests: the reference model and our plug-in one after the other, totals and times.
 
-What a part's run gave is kept beside its log; a run of the same tests by the same engine can be taken from there.
+What a process noted is kept beside its log; a run of the same tests by the same sources can be taken from there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from tosa_engine.compliance import Totals
 from tosa_engine.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
 PLUG_IN = "tosa_engine_sut_run"
@@ -41,14 +42,21 @@ class Result:
     totals: Totals
     reference: Totals
     failures: tuple[str, ...]
-    xunit: Path | None
-    seconds: float
     engine_seconds: float = 0.0
     reference_seconds: float = 0.0
 
     @property
     def good(self) -> bool:
         return self.totals.good and self.reference.good
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The parts that one process ran, its JUnit file, and its wall time."""
+
+    results: tuple[Result, ...]
+    xunit: Path | None
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,24 +68,36 @@ class OfficialRunner:
     folder: Path
     resume: bool = False
 
-    def run(self, name: str, tests: Sequence[Path]) -> Result:
-        """Run the tests in these folders.
+    def run(self, name: str, parts: Mapping[str, Sequence[Path]]) -> Batch:
+        """Run the tests in these folders, by part, in one process.
 
         Raises:
             DataError: the runner failed, or counted other tests than these.
         """
         start = time.monotonic()
+        tests = [test for part in parts.values() for test in part]
         if not tests:
-            return Result(name, Totals(), Totals(), (), None, 0.0)
+            return Batch(tuple(Result(part, Totals(), Totals(), ()) for part in parts), None, 0.0)
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept, key = self.folder / f"{name}.result.json", self._key(tests)
-        if self.resume and (found := _kept(kept, key)) is not None:
-            return found
-        kept.unlink(missing_ok=True)
-        listed, xunit, times = (self.folder / f"{name}.{end}" for end in ("txt", "xml", "times.json"))
-        listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
+        listed, xunit, ends, kept = (self.folder / f"{name}.{end}" for end in ("txt", "xml", "tests.json", "key"))
+        key = self._key(tests)
+        again = self.resume and kept.is_file() and kept.read_text(encoding="utf-8") == key
+        if not again:
+            kept.unlink(missing_ok=True)
+            listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
+            totals = self._official(name, listed, xunit, ends)
+        batch = Batch(tuple(_results(parts, ends, xunit)), xunit, time.monotonic() - start)
+        if not again:
+            counted = [sum((getattr(r, who) for r in batch.results), Totals()) for who in ("totals", "reference")]
+            if counted != totals:
+                raise DataError(f"{name}: the test runner counted {totals[0]} of {len(tests)} tests, not {counted[0]}")
+            kept.write_text(key, encoding="utf-8")
+        return batch
+
+    def _official(self, name: str, listed: Path, xunit: Path, ends: Path) -> list[Totals]:
+        """Run Arm's runner; our totals and the reference model's as it prints them."""
         command = [
-            sys.executable, str(HERE / "timed_runner.py"), str(times), "--test-list", str(listed), "-j1", "--no-color",
+            sys.executable, str(HERE / "timed_runner.py"), str(ends), "--test-list", str(listed), "-j1", "--no-color",
             "--profile", "all", "--extension", "all", "--xunit-file", str(xunit), "--sut-module", PLUG_IN,
             "--sut-module-args", f"{PLUG_IN}:engine={self.engine}", f"{PLUG_IN}:target={self.target}",
         ]  # fmt: skip
@@ -87,15 +107,7 @@ class OfficialRunner:
         (self.folder / f"{name}.log").write_text(ran.stdout + ran.stderr, encoding="utf-8")
         if ran.returncode:
             raise DataError(f"the test runner failed on {name}:\n{ran.stdout[-1000:]}{ran.stderr[-3000:]}")
-        totals, reference = Totals.parse(ran.stdout, PLUG_IN), Totals.parse(ran.stdout, REFERENCE)
-        if totals.count != len(tests):
-            raise DataError(f"{name} has {len(tests)} tests, the test runner counted {totals.count}")
-        spent = json.loads(times.read_text(encoding="utf-8"))
-        result = Result(
-            name, totals, reference, failures(xunit), xunit, time.monotonic() - start, spent[PLUG_IN], spent[REFERENCE]
-        )
-        kept.write_text(json.dumps({"key": key, **_to_json(result)}, indent=1), encoding="utf-8")
-        return result
+        return [Totals.parse(ran.stdout, PLUG_IN), Totals.parse(ran.stdout, REFERENCE)]
 
     def _key(self, tests: Sequence[Path]) -> str:
         """Says which tests these are and which sources run them."""
@@ -106,39 +118,39 @@ class OfficialRunner:
         return digest.hexdigest()
 
 
-def _to_json(result: Result) -> dict[str, Any]:
-    return {**asdict(result), "xunit": str(result.xunit)}
+def _results(parts: Mapping[str, Sequence[Path]], ends: Path, xunit: Path) -> Iterator[Result]:
+    """Each part's result from what the process noted of its tests."""
+    noted, why = json.loads(ends.read_text(encoding="utf-8")), failures(xunit)
+    for name, tests in parts.items():
+        ours, reference = ([noted[module].get(str(t)) for t in tests] for module in (PLUG_IN, REFERENCE))
+        spent = [sum(end[1] for end in its if end) for its in (ours, reference)]
+        shown = [text for test in tests for text in why.get(str(test), ())]
+        more = [f"... and {len(shown) - SHOWN_FAILURES} more"] if len(shown) > SHOWN_FAILURES else []
+        ran = [end for end in reference if end]  # not those that must fail: there is nothing to compare
+        yield Result(name, _count(ours), _count(ran), (*shown[:SHOWN_FAILURES], *more), *spent)
 
 
-def _kept(path: Path, key: str) -> Result | None:
-    if not path.is_file():
-        return None
-    found = json.loads(path.read_text(encoding="utf-8"))
-    if found.pop("key") != key:
-        return None
-    totals, reference = Totals(**found.pop("totals")), Totals(**found.pop("reference"))
-    shown, xunit = tuple(found.pop("failures")), Path(found.pop("xunit"))
-    return Result(totals=totals, reference=reference, failures=shown, xunit=xunit, **found)
+def _count(ends: Sequence[list[Any] | None]) -> Totals:
+    return Totals(**Counter("skipped" if end is None else end[0] for end in ends))
 
 
-def failures(xunit: Path) -> tuple[str, ...]:
-    """The tests that failed and why, the first ones in full."""
-    shown: list[str] = []
+def failures(xunit: Path) -> dict[str, list[str]]:
+    """The tests that failed and why, by their folders."""
+    found: dict[str, list[str]] = {}
     for case in ET.parse(xunit).iter("testcase"):
         problem = case.find("failure")
         if problem is not None:
-            text = (problem.text or "").strip()
-            shown.append(f"{Path(case.get('name', '')).name} ({case.get('classname')}): {text}")
-    more = [f"... and {len(shown) - SHOWN_FAILURES} more"] if len(shown) > SHOWN_FAILURES else []
-    return (*shown[:SHOWN_FAILURES], *more)
+            test, text = case.get("name", ""), (problem.text or "").strip()
+            found.setdefault(test, []).append(f"{Path(test).name} ({case.get('classname')}): {text}")
+    return found
 
 
-def write_xunit(results: Sequence[Result], path: Path) -> None:
-    """One JUnit file of all parts; test names lose the folder that they happened to lie in."""
+def write_xunit(batches: Mapping[str, Batch], path: Path) -> None:
+    """One JUnit file of all batches; test names lose the folder that they happened to lie in."""
     root = ET.Element("testsuites")
-    for result in results:
-        for suite in ET.parse(result.xunit).iter("testsuite") if result.xunit else ():
-            suite.set("name", f"{result.name}.{suite.get('name')}")
+    for name, batch in batches.items():
+        for suite in ET.parse(batch.xunit).iter("testsuite") if batch.xunit else ():
+            suite.set("name", f"{name}.{suite.get('name')}")
             for case in suite.iter("testcase"):
                 case.set("name", Path(case.get("name", "")).name)
             root.append(suite)

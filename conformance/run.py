@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import record
-from official_runner import OfficialRunner, Result, write_xunit
+from official_runner import OfficialRunner, write_xunit
 from other_seeds import KINDS, generate_seed, operator_of, spread
 from suite_cache import Selection, generate, known_operators, parts_of, tests_in, tools_version
 
@@ -28,11 +28,14 @@ from tosa_engine.compliance import ENGINES, Totals
 from tosa_engine.errors import TosaEngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from official_runner import Batch, Result
 
 HERE = Path(__file__).resolve().parent
 CI_PARTS = ("add", "rescale", "table", "conv2d_3x3")
 SEED_TESTS = 2000
+BATCH = 400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +60,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tests", type=int, default=SEED_TESTS, metavar="N", help=f"of all seeds ({SEED_TESTS})")
     parser.add_argument("--files", action="store_true", help="write and read the tests' graphs instead of running them")
     parser.add_argument("--engine", choices=list(ENGINES), default="kernels", help="what executes the graphs")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="operators at a time (2)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
     parser.add_argument("--resume", action="store_true", help="keep what these sources gave for an operator before")
     parser.add_argument("--compile", action="store_true", help="compile the kernels anew, in the time that is measured")
     parser.add_argument("--cache", type=Path, default=HERE / "cache", metavar="DIR", help="where generated tests stay")
@@ -75,47 +78,39 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _runner(options: argparse.Namespace, selection: Selection, cache: Path) -> OfficialRunner:
-    return OfficialRunner(options.engine, selection.target, cache / "results", options.resume)
-
-
 def _suite(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
-    known = known_operators(selection)
-    parts = parts_of(list(CI_PARTS) if options.ci else options.operators or known, known)
-    runner = _runner(options, selection, cache)
-    work = {
-        part.name: lambda part=part: runner.run(part.name, tests_in(generate(selection, part.operator, cache), part))
-        for part in parts
-    }
-    results, seconds = _all(work, options)
+    tests = _tests(options, selection, cache)
+    results, seconds, good = _run(options, selection, cache, "suite", tests)
     if options.record:
         record.suite(selection, results, seconds, compiled=options.compile, jobs=options.jobs)
-    return _end(results, seconds, options)
+    return 0 if good else 1
+
+
+def _tests(options: argparse.Namespace, selection: Selection, cache: Path) -> dict[str, list[Path]]:
+    """The tests asked for, by part, generated where they aren't there yet."""
+    known = known_operators(selection)
+    parts = parts_of(list(CI_PARTS) if options.ci else options.operators or known, known)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        folders = pool.map(lambda part: generate(selection, part.operator, cache), parts)
+        return {part.name: tests_in(folder, part) for part, folder in zip(parts, folders, strict=True)}
 
 
 def _seeds(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
     folders = [generate_seed(selection, seed, kind, cache) for seed in options.seeds for kind in KINDS]
-    by_operator: dict[str, list[Path]] = {}
-    for test in spread(folders, options.tests):
-        by_operator.setdefault(operator_of(test), []).append(test)
-    runner = _runner(options, selection, cache)
-    work = {
-        f"seeds-{name}": lambda name=name, tests=tests: runner.run(f"seeds-{name}", tests)
-        for name, tests in sorted(by_operator.items())
-    }
-    results, seconds = _all(work, options)
+    tests: dict[str, list[Path]] = {}
+    for test in sorted(spread(folders, options.tests)):
+        tests.setdefault(operator_of(test), []).append(test)
+    results, seconds, good = _run(options, selection, cache, "seeds", dict(sorted(tests.items())))
     if options.record:
         record.seeds(selection, options.seeds, results, seconds)
-    return _end(results, seconds, options)
+    return 0 if good else 1
 
 
 def _files(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
     from round_trip import round_trips
 
-    known = known_operators(selection)
-    parts = parts_of(list(CI_PARTS) if options.ci else options.operators or known, known)
-    tests = [test for part in parts for test in tests_in(generate(selection, part.operator, cache), part)]
-    files = round_trips(tests, options.jobs)
+    tests = _tests(options, selection, cache)
+    files = round_trips([test for part in tests.values() for test in part], options.jobs)
     print(
         f"{files.graphs} graphs written, read and written again; {len(files.unlike)} problems", *files.unlike, sep="\n"
     )
@@ -124,34 +119,47 @@ def _files(options: argparse.Namespace, selection: Selection, cache: Path) -> in
     return 0 if files.good else 1
 
 
-def _all(work: Mapping[str, Callable[[], Result]], options: argparse.Namespace) -> tuple[list[Result], float]:
-    """Every part's result, printed as it comes, and the wall time of all."""
+def _run(
+    options: argparse.Namespace, selection: Selection, cache: Path, name: str, tests: Mapping[str, list[Path]]
+) -> tuple[list[Result], float, bool]:
+    """Every part's result, the wall time of all, and whether all is well. Totals are printed as they come."""
     start = time.monotonic()
+    runner = OfficialRunner(options.engine, selection.target, cache / "results", options.resume)
 
-    def run(name: str) -> Result:
-        result = work[name]()
-        if result.totals.count:
-            print(f"{name}: {result.totals} ({result.seconds:.0f} s)", *result.failures, sep="\n  ", flush=True)
-        return result
+    def run(named: tuple[str, dict[str, list[Path]]]) -> Batch:
+        batch = runner.run(*named)
+        for result in batch.results:
+            if result.totals.count:
+                print(f"{result.name}: {result.totals}", *result.failures, sep="\n  ", flush=True)
+        return batch
 
+    batches = split(name, tests)
     with tempfile.TemporaryDirectory() as empty:
         if options.compile:
             os.environ["TOSA_ENGINE_CACHE_DIR"] = empty
         pool = ThreadPoolExecutor(options.jobs)
         try:
-            results = list(pool.map(run, work))
+            done = dict(zip(batches, pool.map(run, batches.items()), strict=True))
         finally:
             pool.shutdown(cancel_futures=True)
-    return results, time.monotonic() - start
-
-
-def _end(results: Sequence[Result], seconds: float, options: argparse.Namespace) -> int:
+    results = sorted((r for batch in done.values() for r in batch.results), key=lambda r: list(tests).index(r.name))
+    seconds = time.monotonic() - start
     total = sum((r.totals for r in results), Totals())
     ours, reference = sum(r.engine_seconds for r in results), sum(r.reference_seconds for r in results)
     print(f"executing the graphs: {ours:.0f} s in the engine, {reference:.0f} s in the reference model")
     print(f"Totals ({total.count} tests, {seconds:.0f} s): {total}")
-    write_xunit(results, options.xunit_file or options.cache / "result.xml")
-    return 0 if total.count and all(r.good for r in results) else 1
+    write_xunit(done, options.xunit_file or options.cache / "result.xml")
+    return results, seconds, bool(total.count) and all(r.good for r in results)
+
+
+def split(name: str, tests: Mapping[str, list[Path]]) -> dict[str, dict[str, list[Path]]]:
+    """Parts together in batches of about `BATCH` tests: a process for each batch, not for each part."""
+    batches: list[dict[str, list[Path]]] = [{}]
+    for part, its in tests.items():
+        if sum(map(len, batches[-1].values())) >= BATCH:
+            batches.append({})
+        batches[-1][part] = its
+    return {f"{name}-{i}-of-{len(batches)}": batch for i, batch in enumerate(batches, 1)}
 
 
 if __name__ == "__main__":

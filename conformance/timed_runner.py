@@ -1,7 +1,8 @@
-"""Arm's test runner with a stopwatch: `timed_runner.py TIMES.json ARGUMENTS_OF_tosa_verif_run_tests`.
+"""Arm's test runner with a stopwatch: `timed_runner.py TESTS.json ARGUMENTS_OF_tosa_verif_run_tests`.
 
-Adds up, for each implementation, the wall time of `runTestGraph`: from the graph's file to the files of its outputs.
-Making the inputs and comparing the outputs is no part of it. TIMES.json holds the seconds by module.
+Notes for each test and implementation how it ended, in the runner's own words, and the wall time of `runTestGraph`:
+from the graph's file to the files of its outputs. Making the inputs and comparing the outputs is no part of it.
+TESTS.json holds [result, seconds] by module and test folder; a test that was skipped is not there.
 """
 
 from __future__ import annotations
@@ -18,29 +19,35 @@ from official_runner import PLUG_IN, REFERENCE
 from runner import tosa_verif_run_tests
 
 
-def timed(module: str, seconds: dict[str, float]) -> None:
-    """Make the test class of a module add its time to `seconds`."""
+def watched(module: str, ends: dict[str, tuple[str, float]]) -> None:
+    """Make the test class of a module note in `ends` how its tests end."""
     tests = importlib.import_module(module).TosaSUTRunner
-    original = tests.runTestGraph
+    run, judge = tests.runTestGraph, tests.testResult
 
-    @functools.wraps(original)
-    def run(self: Any) -> Any:
+    @functools.wraps(run)
+    def timed(self: Any) -> Any:
         start = time.perf_counter()
         try:
-            return original(self)
+            return run(self)
         finally:
-            seconds[module] += time.perf_counter() - start
+            ends[str(self.testDirPath)] = ("internal_error", time.perf_counter() - start)
 
-    tests.runTestGraph = run
+    @functools.wraps(judge)
+    def judged(self: Any, *arguments: Any) -> Any:
+        result = judge(self, *arguments)
+        ends[str(self.testDirPath)] = (result[0].name.lower(), ends[str(self.testDirPath)][1])
+        return result
+
+    tests.runTestGraph, tests.testResult = timed, judged
 
 
 def main() -> int:
     path, *arguments = sys.argv[1:]
-    seconds = dict.fromkeys((REFERENCE, PLUG_IN), 0.0)
-    for module in seconds:
-        timed(module, seconds)
+    ends: dict[str, dict[str, tuple[str, float]]] = {REFERENCE: {}, PLUG_IN: {}}
+    for module, its in ends.items():
+        watched(module, its)
     code: int = tosa_verif_run_tests.main(arguments)
-    Path(path).write_text(json.dumps(seconds), encoding="utf-8")
+    Path(path).write_text(json.dumps(ends), encoding="utf-8")
     return code
 
 

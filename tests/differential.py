@@ -1,0 +1,172 @@
+"""One graph on our engine and on Arm's reference model: do verdicts and bytes agree, and if not, is it known why?
+
+The reference model runs in a process of its own, which a graph may take down. What it calls valid although a REQUIRE
+fails is explained by the label of the rule, if `docs/errata.md` has that label for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tosa_engine import Session, oracle, serialize
+from tosa_engine.errors import GraphError, Problems, RequireViolation, TosaEngineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tosa_engine.graph import Graph
+    from tosa_engine.types import Array
+
+SECONDS = 60
+EXIT_CODES = {0: "valid", 1: "unpredictable", 2: "error"}
+# REQUIREs that the reference model doesn't test (docs/errata.md): it goes on with a value of its own.
+UNTESTED = {
+    "MUL.R1", "MUL.R2", "CAST.R1", "AVG_POOL2D.R1", "MATMUL.R1",
+    *(f"{op}.{r}" for op in ("CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D") for r in ("R1", "R2")),
+}  # fmt: skip
+# REQUIREs whose violation takes the reference model's process down.
+FATAL = {"INTDIV.R1": "SIGFPE", "GATHER.R1": "SIGABRT", "SCATTER.R1": "SIGABRT", "SCATTER.R2": "SIGABRT"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """How an implementation took a graph: the verdict's word (or the signal that ended it), labels, outputs."""
+
+    verdict: str
+    label: str = ""
+    outputs: dict[str, Array] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.verdict} ({self.label})" if self.label else self.verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both runs. `explained`: the documented reason of a difference. `difference`: what differs, empty if nothing."""
+
+    ours: Run
+    reference: Run
+    difference: str = ""
+    explained: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return bool(self.difference) and not self.explained
+
+
+def compare(graph: Graph, feeds: dict[str, Array], folder: Path, *, with_oracle: bool) -> Comparison:
+    """Run a graph on the kernels and on the reference model, and where asked on the oracle, which must agree with the
+    kernels to the letter.
+    """
+    ours = on_kernels(graph, feeds)
+    theirs = on_reference(graph, feeds, folder)
+    if with_oracle:
+        judge = on_oracle(graph, feeds)
+        if difference := unlike(ours, judge):
+            return Comparison(ours, theirs, f"kernels and oracle: {difference}")
+    difference = unlike(ours, theirs)
+    return Comparison(ours, theirs, difference, explanation(graph, ours, theirs) if difference else "")
+
+
+def on_kernels(graph: Graph, feeds: dict[str, Array]) -> Run:
+    def run() -> dict[str, Array]:
+        session = Session(graph, threads=1)
+        names = [port.name for port in session.outputs]
+        return dict(zip(names, session.run(names, feeds), strict=True))
+
+    return _run(run)
+
+
+def on_oracle(graph: Graph, feeds: dict[str, Array]) -> Run:
+    return _run(lambda: oracle.run(graph, feeds))
+
+
+def _run(function: Any) -> Run:
+    try:
+        return Run("valid", outputs=function())
+    except RequireViolation as violation:
+        return Run("unpredictable", violation.label)
+    except (GraphError, Problems) as problem:
+        first = problem.problems[0] if isinstance(problem, Problems) else problem
+        return Run("error", first.label)
+    except TosaEngineError as problem:
+        return Run(type(problem).__name__, problem.label)
+
+
+def on_reference(graph: Graph, feeds: dict[str, Array], folder: Path) -> Run:
+    """The reference model's program on files in a folder."""
+    serialize.write(graph, folder / "graph.tosa")
+    for i, name in enumerate(graph.main.inputs):
+        np.save(folder / f"in{i}.npy", feeds[name])
+    outputs = [folder / f"out{i}.npy" for i in range(len(graph.outputs))]
+    for path in outputs:
+        path.unlink(missing_ok=True)
+    description = {
+        "tosa_file": "graph.tosa", "expected_failure": False,
+        "ifm_name": graph.main.inputs, "ifm_file": [f"in{i}.npy" for i in range(len(graph.main.inputs))],
+        "ofm_name": graph.main.outputs, "ofm_file": [path.name for path in outputs],
+    }  # fmt: skip
+    (folder / "desc.json").write_text(json.dumps(description), encoding="utf-8")
+    command = [program(), f"--test_desc={folder / 'desc.json'}"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return Run("timeout")
+    if done.returncode < 0:
+        return Run(signal.Signals(-done.returncode).name)
+    verdict = EXIT_CODES.get(done.returncode, f"exit code {done.returncode}")
+    if verdict != "valid":
+        return Run(verdict)
+    return Run("valid", outputs={t.name: np.load(path) for t, path in zip(graph.outputs, outputs, strict=True)})
+
+
+def program() -> str:
+    """The reference model's program."""
+    files = importlib.import_module("conformance.model_files")
+    return str(files.find_tosa_file(files.TosaFileType.REF_MODEL, None, False))
+
+
+def unlike(a: Run, b: Run) -> str:
+    """What differs between two runs; labels only where both have one."""
+    if a.verdict != b.verdict or (a.label and b.label and a.label != b.label):
+        return f"{a}, {b}"
+    for name, array in (a.outputs or {}).items():
+        other = (b.outputs or {})[name]
+        if array.size != other.size:
+            return f"'{name}' is {array.dtype}{list(array.shape)}, {other.dtype}{list(other.shape)}"
+        if not np.array_equal(array, other.reshape(array.shape).astype(array.dtype)):
+            return f"'{name}' has other values"
+    return ""
+
+
+def explanation(graph: Graph, ours: Run, theirs: Run) -> str:
+    """The documented rule that a difference comes from, or nothing."""
+    if ours.verdict == "unpredictable":
+        if ours.label in UNTESTED:
+            return ours.label
+        if FATAL.get(ours.label) == theirs.verdict:
+            return ours.label
+    inexact = any(op.attributes.get("rounding_mode") == "INEXACT_ROUND" for op in graph.main.operators)
+    return "INEXACT_ROUND" if inexact else ""
+
+
+def save(graph: Graph, feeds: dict[str, Array], comparison: Comparison, path: Path) -> None:
+    """Keep a graph as `path`.json with `path`.npz beside it, and what came out in `path`.txt."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    serialize.write(graph, path.with_suffix(".json"))
+    np.savez(path.with_suffix(".npz"), **{name: feeds[name] for name in graph.main.inputs})
+    seen = {"ours": str(comparison.ours), "reference": str(comparison.reference), "explained": comparison.explained}
+    path.with_suffix(".txt").write_text(json.dumps({**seen, "difference": comparison.difference}, indent=1) + "\n")
+
+
+def load(path: Path) -> tuple[Graph, dict[str, Array]]:
+    """A kept graph with its inputs."""
+    with np.load(path.with_suffix(".npz")) as bundle:
+        return serialize.read(path.with_suffix(".json")), {name: bundle[name] for name in bundle.files}
