@@ -1,8 +1,13 @@
-"""Dead code: operators whose results reach no output of their block, and tensors that nothing refers to."""
+"""Dead code: operators whose results reach no output of their block, and tensors that nothing refers to.
+
+Operators that do more than computing results (control flow, variables, custom ones) stay.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from ..spec import TABLE
 
 if TYPE_CHECKING:
     from ..graph import Block, Graph, Operator
@@ -20,7 +25,8 @@ def _clean(block: Block) -> None:
     needed = set(block.outputs)
     kept: list[Operator] = []
     for operator in reversed(block.operators):
-        if not needed.isdisjoint(operator.outputs):
+        pure = operator.op not in TABLE or TABLE[operator.op].pure
+        if not pure or not needed.isdisjoint(operator.outputs):
             needed.update(operator.inputs, operator.outputs)
             kept.append(operator)
     block.operators = kept[::-1]

@@ -31,6 +31,8 @@ def _fold(block: Block, operator: Operator) -> Operator:
     inputs = [block.tensors[n] for n in operator.inputs]
     if isinstance(operator, Composite) or operator.op not in TABLE or not inputs or len(operator.outputs) != 1:
         return operator
+    if not TABLE[operator.op].pure:
+        return operator
     output = block.tensors[operator.outputs[0]]
     elements = max(types.count(t.shape or ()) for t in inputs)
     if any(t.data is None for t in inputs) or output.shape is None or output.size > max(elements, MAX_GROWTH):

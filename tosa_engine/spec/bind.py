@@ -44,10 +44,16 @@ class Binding:
             self._letters(ranked)
             self._constants()
             if not self.problems and self.spec.sizes is not None:
-                self.call.names.update(self.spec.sizes(self.call))
+                self._sizes(self.spec.sizes)
             if not self.problems and self.spec.within is not None:
                 self._within(self.spec.within)
         return self.call
+
+    def _sizes(self, sizes: Callable[[Call], Mapping[str, Any]]) -> None:
+        try:
+            self.call.names.update(sizes(self.call))
+        except ErrorIf as problem:  # of a custom operator's attributes
+            self.problems.append(problem)
 
     def _within(self, find: Callable[[Operator], OpSpec]) -> None:
         try:

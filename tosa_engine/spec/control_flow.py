@@ -163,6 +163,7 @@ COND_IF = OpSpec(
     rows=ROWS,
     shapes=result_shapes("then_graph"),
     sizes=forms(("then_graph", "else_graph")),
+    formats=lambda c: [t.dtype for t in outputs_of(block)] if (block := c.region("then_graph")) is not None else [],
     limits=LIMITS,
     checks=(
         _nesting("COND_IF.E1", _nest),
@@ -204,6 +205,7 @@ WHILE_LOOP = OpSpec(
     rows=ROWS,
     shapes=lambda c: c["input_shapes"],
     sizes=forms(("cond_graph", "body_graph")),
+    formats=lambda c: [t.dtype for t in c.tensors["input_list"]],
     limits=LIMITS,
     checks=(
         _nesting("WHILE_LOOP.E1", _nest),

@@ -116,7 +116,7 @@ class OpSpec:
     `section` is its chapter. `sizes` computes named sizes from the bound letters, `shapes` the shapes of the outputs.
     An operator that isn't `pure` does more than computing outputs from inputs: it runs regions, or reads or changes
     variables, or is the user's own; it is never dropped or computed ahead. `within` finds the entry that stands behind
-    an entry (CUSTOM).
+    an entry (CUSTOM), `formats` the number formats of a list of outputs.
     """
 
     name: str
@@ -135,6 +135,7 @@ class OpSpec:
     requires: tuple[Require, ...] = ()
     pure: bool = True
     within: Callable[[Operator], OpSpec] | None = None
+    formats: Callable[[Call], Sequence[DType]] | None = None
 
     @property
     def is_constant(self) -> bool:
