@@ -171,7 +171,10 @@ def test_expected_arrays_without_the_output(fails, add: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("flags", [[], ["--checked"]])
 def test_a_require_that_does_not_hold(fails, add: Path, tmp_path: Path, flags: list[str]) -> None:
     np.savez(tmp_path / "io.npz", a=np.full((2, 3), 2**31 - 1, np.int32), b=ADDENDS["b"])
-    message = "ADD.R1: sum 2147483649 is beyond -2147483648 .. 2147483647 at [0, 0] (node 'sum', tensor 'sum')"
+    message = (
+        "ADD.R1: sum 2147483649 is beyond -2147483648 .. 2147483647 at [0, 0]; 6 of 6 elements violate a REQUIRE"
+        " (node 'sum', tensor 'sum')"
+    )
     fails("run", add, "-i", tmp_path / "io.npz", *flags, code=4, message=message)
 
 

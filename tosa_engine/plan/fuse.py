@@ -8,6 +8,7 @@ that no REQUIRE of a fused operator can fail, when nobody else reads the tensors
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..kernels.tensor_ops import accumulator_bound
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from ..kernels.work import I32_MAX
 from ..numerics.scale import apply_scale_32
+from ..ranges import Analysis, analyse_calls
 from .late import unknown
 from .steps import Step
 
@@ -34,12 +36,18 @@ class Fusion:
     """Looks for patterns around one operator. `readers` counts how often a tensor is read, `only` finds its reader."""
 
     def __init__(self, calls: list[Call], outputs: list[str], keep: frozenset[str]) -> None:
+        self.calls = calls
         self.producer = {n: c for c in calls for n in c.operator.outputs}
         self.readers: dict[str, list[Call]] = {}
         for call in calls:
             for name in call.operator.inputs:
                 self.readers.setdefault(name, []).append(call)
         self.fixed = keep | set(outputs)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What is known of all inputs; asked where a bound from the weights alone doesn't do."""
+        return analyse_calls(self.calls)
 
     def next(self, name: str, op: str) -> Call | None:
         """The only reader of a tensor that needn't be stored, if it is this operator reading it as its first input."""
@@ -68,11 +76,15 @@ class Fusion:
         if bound.max() > I32_MAX:
             return None
         found = self.next(call.operator.outputs[0], "RESCALE")
-        if found is None or not rescale_is_safe(found, bound):
+        if found is None or not (rescale_is_safe(found, bound) or self.proved_rescale(found)):
             return None
         after, calls = self.finish(found)
         work = kernel.prepare(call, after)
         return Step((call, *calls), tuple(call.operator.inputs), (calls[-1].operator.outputs[0],), work)
+
+    def proved_rescale(self, call: Call) -> bool:
+        """Whether no REQUIRE of a RESCALE from i32 can fail for the values that reach it."""
+        return call.in_t is types.i32 and self.analysis.proved(call)
 
     def finish(self, rescale: Call) -> tuple[Epilogue, list[Call]]:
         """RESCALE with the CLAMP and the TABLE behind it, as an epilogue."""
@@ -105,7 +117,8 @@ class Fusion:
         if any(r is None for r in reaches):
             return None
         reach = sum(r for r in reaches if r is not None)
-        if reach > I32_MAX or not rescale_is_safe(last, np.array(reach)):
+        safe = reach <= I32_MAX and rescale_is_safe(last, np.array(reach))
+        if not safe and not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
         after, behind = self.finish(last)
         if after.table is not None:
