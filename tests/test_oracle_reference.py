@@ -6,9 +6,12 @@ each such difference is named in `verdicts_may_differ`.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +26,6 @@ from tosa_engine.spec import TABLE
 from .strategies import cases
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tosa_engine.graph import Graph
     from tosa_engine.types import Array
 
@@ -47,7 +48,10 @@ def by_command(graph: Graph, feeds: dict[str, Array], folder: Path) -> tuple[str
     for name, array in feeds.items():
         np.save(folder / f"{name}.npy", array)
     (folder / "out.npy").unlink(missing_ok=True)
-    program = shutil.which("tosa_reference_model") or pytest.skip("tosa_reference_model isn't on the path")
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]  # the environment needn't be activated
+    program = shutil.which("tosa_reference_model", path=os.pathsep.join(places))
+    if program is None:
+        pytest.skip("tosa_reference_model isn't installed")
     names, files = ",".join(feeds), ",".join(f"{name}.npy" for name in feeds)
     command = [program, "--tosa_file=g.tosa", f"--ifm_name={names}", f"--ifm_file={files}", "--ofm_name=output"]
     command += ["--ofm_file=out.npy", f"--flatbuffer_dir={folder}", f"--output_dir={folder}"]
