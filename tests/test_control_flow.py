@@ -230,3 +230,11 @@ def test_problems_of_regions_are_raised_by_sessions() -> None:
     graph.regions[1].blocks[0].operators[-1].op = "GREATEST"
     with pytest.raises(Unsupported, match="operator GREATEST is not implemented"):
         Session(graph)
+
+
+def test_the_plan_shows_its_regions() -> None:
+    text = Session(collatz()).plan().describe()
+    assert "WHILE_LOOP -> " in text
+    assert [line for line in text.splitlines() if line.startswith("region")] == [
+        "region 'cond':", "region 'body':", "region 'even':", "region 'odd':",
+    ]  # fmt: skip

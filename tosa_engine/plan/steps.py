@@ -56,8 +56,15 @@ class Plan:
     regions: Mapping[str, Plan] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """One line per step, and the memory it takes."""
-        lines = [f"{i:4} {s.operators} -> {s.output}" for i, s in enumerate(self.steps) if s.work is not None]
-        a = self.arena
-        lines.append(f"arena: {a.size} bytes; all buffers: {a.total}; live at one step: {a.lower_bound}")
+        """One line per step, and the memory it takes; then the same for each region."""
+        lines = self._lines()
+        for name, plan in self.regions.items():
+            lines += [f"region '{name}':", *plan._lines()]
         return "\n".join(lines)
+
+    def _lines(self) -> list[str]:
+        lines = [
+            f"{i:4} {s.operators} -> {', '.join(s.outputs)}" for i, s in enumerate(self.steps) if s.work is not None
+        ]
+        a = self.arena
+        return [*lines, f"arena: {a.size} bytes; all buffers: {a.total}; live at one step: {a.lower_bound}"]
