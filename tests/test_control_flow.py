@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 from typing import TYPE_CHECKING
 
@@ -145,12 +146,16 @@ def test_an_endless_loop_can_be_interrupted() -> None:
     b.output(*b.op("WHILE_LOOP", [b.input(types.i32, (1,), "x")], cond_graph="cond", body_graph="body"))
     session = Session(b.graph())
     feeds = {"x": np.zeros(1, np.int32)}
-    for _ in range(2):
-        timer = threading.Timer(0.3, _thread.interrupt_main)
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            session.run(None, feeds)
-        timer.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background shells start processes without it
+    try:
+        for _ in range(2):
+            timer = threading.Timer(0.3, _thread.interrupt_main)
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                session.run(None, feeds)
+            timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_nobody_reads_what_a_loop_gives_but_it_runs() -> None:
