@@ -4,13 +4,14 @@ VENV ?= .venv
 MODELS ?= ../shared/models/tosa
 CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
+MINUTES ?= 10
 
 STAMP := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs conformance conformance-ci peers bench clean
+.PHONY: help demo test lint format docs conformance conformance-ci fuzz peers bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
@@ -18,8 +19,10 @@ help:
 	@echo 'make lint          ruff and mypy'
 	@echo 'make format        ruff, writing'
 	@echo 'make docs          the generated pages of docs/'
+	@echo 'make conformance                     the official tests of the whole integer selection'
 	@echo 'make conformance OPS="add rescale"   official tests of these operators'
 	@echo 'make conformance-ci                  the slice that every change must pass'
+	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
 	@echo 'make peers         other consumers of our files: Vela, IREE'
 	@echo 'make bench         speed'
 
@@ -40,6 +43,7 @@ format: $(VENV)/$(READY)
 
 docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_operators.py
+	$(VENV)/bin/python docs/generate_matrix.py
 
 conformance: $(CONFORMANCE_VENV)/$(READY)
 	$(CONFORMANCE_VENV)/bin/python conformance/run.py $(OPS)
@@ -47,6 +51,9 @@ conformance: $(CONFORMANCE_VENV)/$(READY)
 conformance-ci: $(CONFORMANCE_VENV)/$(READY)
 	$(CONFORMANCE_VENV)/bin/python conformance/run.py --ci
 	$(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference
+
+fuzz: $(CONFORMANCE_VENV)/$(READY)
+	FUZZ_MINUTES=$(MINUTES) FUZZ_RECORD=$(RECORD) $(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference tests/fuzz_reference.py
 
 peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers

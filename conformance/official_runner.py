@@ -36,6 +36,7 @@ class Result:
     """How the tests of a part ended. `failures` are shown texts; `reference` counts the reference model's own runs.
 
     `engine_seconds` and `reference_seconds`: wall time of executing the graphs, from the graph's file to the outputs'.
+    `passed` are the tests whose outputs were right, `labels` those of the rules that rejected what must be rejected.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Result:
     failures: tuple[str, ...]
     engine_seconds: float = 0.0
     reference_seconds: float = 0.0
+    passed: tuple[Path, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -127,7 +130,14 @@ def _results(parts: Mapping[str, Sequence[Path]], ends: Path, xunit: Path) -> It
         shown = [text for test in tests for text in why.get(str(test), ())]
         more = [f"... and {len(shown) - SHOWN_FAILURES} more"] if len(shown) > SHOWN_FAILURES else []
         ran = [end for end in reference if end]  # not those that must fail: there is nothing to compare
-        yield Result(name, _count(ours), _count(ran), (*shown[:SHOWN_FAILURES], *more), *spent)
+        passed = tuple(t for t, end in zip(tests, ours, strict=True) if end and end[0] == "expected_pass")
+        rejected = {line.split(":")[0] for end in ours if end and end[0] == "expected_failure" for line in _lines(end)}
+        labels = tuple(sorted(rejected))
+        yield Result(name, _count(ours), _count(ran), (*shown[:SHOWN_FAILURES], *more), *spent, passed, labels)
+
+
+def _lines(end: list[Any]) -> list[str]:
+    return [line for line in str(end[2]).splitlines() if ":" in line]
 
 
 def _count(ends: Sequence[list[Any] | None]) -> Totals:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 KINDS = ("positive", "negative")
 VARIANT = r"(?:_[0-9x]+|_binary|_const)?"  # conv2d_3x3, cond_if_binary
+# What the generator makes for 1.0.2 although the specification rules it out; the official suite lacks these tests.
+NOT_OF_THE_VERSION = {
+    r"const_shape_.*": "a graph output of type shape_t (section 2.2)",
+    r"(gather|scatter)_.*_b_idxi32": "boolean values, for which GATHER and SCATTER have no row",
+}
 
 
 def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Path:
@@ -51,11 +56,14 @@ def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Pa
 
 
 def spread(folders: Sequence[Path], count: int) -> list[Path]:
-    """Up to `count` of the tests below the folders: of each operator one, then of each a second, and so on."""
+    """Up to `count` of the tests below the folders: of each operator one, then of each a second, and so on. Not those
+    that `NOT_OF_THE_VERSION` names.
+    """
     by_operator: dict[str, list[Path]] = {}
     for folder in folders:
         for test in sorted(found.parent for found in folder.rglob("desc.json")):
-            by_operator.setdefault(operator_of(test), []).append(test)
+            if not any(re.fullmatch(pattern, test.name) for pattern in NOT_OF_THE_VERSION):
+                by_operator.setdefault(operator_of(test), []).append(test)
     rounds = zip_longest(*(_mixed(tests) for _, tests in sorted(by_operator.items())))
     return [test for one in rounds for test in one if test is not None][:count]
 

@@ -74,6 +74,8 @@ class Builder:
     def step(self, spec: OpSpec, row: Row) -> None:
         """One more operator."""
         plan = PLANS.get(spec.name, unary)(self.draw, spec, row)
+        if plan.attributes.get("rounding_mode") == "INEXACT_ROUND":  # leaves the result open, and all that follows
+            plan.attributes["rounding_mode"] = "SINGLE_ROUND"
         elementwise = [a for a in spec.inputs if a.name not in plan.constants and a.shape in ELEMENTWISE]
         first = self.choose(dtype_of(spec.inputs[0].type, row))
         if first is not None and not plan.values and "axis" not in plan.attributes and not self.moves(spec):

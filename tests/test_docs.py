@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "examples" / "digits" / "README.md"]
 
 
-def test_the_operator_reference_is_fresh() -> None:
-    spec = importlib.util.spec_from_file_location("generate_operators", ROOT / "docs" / "generate_operators.py")
+@pytest.mark.parametrize("name", ["generate_operators", "generate_matrix"])
+def test_generated_pages_are_fresh(name: str) -> None:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     generator = importlib.util.module_from_spec(spec)
