@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,24 +15,20 @@ from tosa_engine.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 KNOWN = ["add", "conv2d", "table"]
 GOOD = "2 expected_pass, 1 expected_failure, 0 unexpected_pass, 0 unexpected_failure, 0 internal_error, 0 skipped"
 BAD = "2 expected_pass, 0 expected_failure, 1 unexpected_pass, 0 unexpected_failure, 0 internal_error, 0 skipped"
-XUNIT = """<testsuites><testsuite name="tosa_engine_sut_run" errors="0" tests="2" failures="1" skip="0">
-    <testcase name="/somewhere/add_1" classname="tosa_engine_sut_run" time="0.1"/>
-    <testcase name="/somewhere/add_2" classname="tosa_engine_sut_run" time="0.1">
-        <failure type="Test failed">UNEXPECTED_PASS: why</failure>
-    </testcase>
-</testsuite></testsuites>"""
+ENDS = {"add_1": "expected_pass", "add_2": "expected_pass", "add_ERRORIF": "expected_failure"}
+ENDS_BADLY = {**ENDS, "add_ERRORIF": "unexpected_pass"}
+MODULES = ("tosa_engine_sut_run", "runner.tosa_refmodel_compliance_sut_run")
 
 
 @pytest.fixture
 def modules(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     """Imports a script of conformance/, which is no package, by its name."""
     monkeypatch.syspath_prepend(root / "conformance")
-    names = ("run", "suite_cache")
+    names = ("run", "suite_cache", "official_runner", "other_seeds", "record", "round_trip")
     yield importlib.import_module
     for name in names:
         sys.modules.pop(name, None)
@@ -58,35 +56,55 @@ def test_selections_have_folders_of_their_own(modules: Callable[[str], Any]) -> 
     assert selection().key == selection().key
     assert selection().key != selection(extensions=()).key
     assert selection().key.startswith("1.0.2-")
-    assert selection().target == "PRO-INT,EXT-INT16,EXT-INT4,EXT-DOUBLEROUND"
+    extensions = ["INT16", "INT4", "DOUBLEROUND", "INEXACTROUND", "CONTROLFLOW", "VARIABLE", "DYNAMIC"]
+    assert selection().target.split(",") == ["PRO-INT", *(f"EXT-{name}" for name in extensions)]
 
 
 class Tools:
-    """Stands for Arm's tools: the generator writes the tests of `made`, the runner prints `totals`."""
+    """Stands for Arm's tools: the generator writes the tests of `made`; the runner notes how they end."""
 
     def __init__(self) -> None:
         self.made = ["operators/ew/add/add_1", "operators/ew/add/add_2", "operators/ew/add/add_ERRORIF"]
-        self.totals, self.reference, self.code = GOOD, GOOD, 0
+        self.ends, self.reference_ends, self.code = ENDS, ENDS, 0
         self.calls: list[str] = []
 
     def __call__(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        self.calls.append(command[2])
         if "--output-directory" in command:
+            self.calls.append(command[2])
             for test in self.made:
                 folder = options["cwd"] / "tests" / test
                 folder.mkdir(parents=True)
                 (folder / "desc.json").write_text("{}")
             return subprocess.CompletedProcess(command, self.code, "", "it broke")
-        (options["cwd"] / "add.xml").write_text(XUNIT)
-        lines = {"tosa_engine_sut_run": self.totals, "runner.tosa_refmodel_compliance_sut_run": self.reference}
-        output = "".join(f"Totals ({name}): {counts}\n" for name, counts in lines.items())
+        self.calls.append(Path(command[1]).name)
+        listed = Path(command[command.index("--test-list") + 1]).read_text().split()
+        both = (self.ends, self.reference_ends)
+        ends = [{t: its[Path(t).name] for t in listed if Path(t).name in its} for its in both]
+        pairs = zip(MODULES, ends, strict=True)
+        noted = {module: {t: [end, 0.1, ""] for t, end in its.items()} for module, its in pairs}
+        Path(command[2]).write_text(json.dumps(noted))
+        Path(command[command.index("--xunit-file") + 1]).write_text(self.xunit(ends[0]))
+        output = "".join(
+            f"Totals ({module}): {GOOD if its == ENDS else BAD}\n" for module, its in zip(MODULES, both, strict=True)
+        )
         return subprocess.CompletedProcess(command, self.code, output, "it broke")
+
+    @staticmethod
+    def xunit(ends: dict[str, str]) -> str:
+        failure = '<failure type="Test failed">UNEXPECTED_PASS: why</failure>'
+        cases = "".join(
+            f'<testcase name="{test}" classname="tosa_engine_sut_run" time="0.1">'
+            f"{failure if end.startswith('unexpected') else ''}</testcase>"
+            for test, end in ends.items()
+        )
+        return f'<testsuites><testsuite name="tosa_engine_sut_run">{cases}</testsuite></testsuites>'
 
 
 @pytest.fixture
 def tools(modules: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Tools:
     tools = Tools()
     monkeypatch.setattr(modules("suite_cache").subprocess, "run", tools)
+    monkeypatch.setattr(modules("official_runner").subprocess, "run", tools)
     monkeypatch.setattr(modules("run"), "known_operators", lambda _: KNOWN)
     monkeypatch.setattr(modules("run"), "tools_version", lambda: "1")
     return tools
@@ -125,7 +143,7 @@ def test_good_totals(
     modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_script(modules, tmp_path, "ADD") == 0
-    assert tools.calls == ["conformance.tosa_verif_conformance_generator", "runner.tosa_verif_run_tests"]
+    assert tools.calls == ["conformance.tosa_verif_conformance_generator", "timed_runner.py"]
     assert f"add: {GOOD}" in capsys.readouterr().out
     assert 'name="add_2"' in (tmp_path / "result.xml").read_text()
 
@@ -133,13 +151,13 @@ def test_good_totals(
 def test_bad_totals(
     modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tools.totals = BAD
+    tools.ends = ENDS_BADLY
     assert run_script(modules, tmp_path, "add") == 1
-    assert "add_2 (tosa_engine_sut_run): UNEXPECTED_PASS: why" in capsys.readouterr().out
+    assert "add_ERRORIF (tosa_engine_sut_run): UNEXPECTED_PASS: why" in capsys.readouterr().out
 
 
 def test_bad_totals_of_the_reference_model(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
-    tools.reference = BAD
+    tools.reference_ends = ENDS_BADLY
     assert run_script(modules, tmp_path, "add") == 1
 
 
@@ -148,7 +166,9 @@ def test_tests_that_were_not_counted(
 ) -> None:
     tools.made.append("operators/ew/add/add_4")
     assert run_script(modules, tmp_path, "add") == 6
-    assert capsys.readouterr().err == "error: add has 4 tests, the test runner counted 3\n"
+    counts = "2 expected_pass, 1 expected_failure, 0 unexpected_pass, 0 unexpected_failure, 0 internal_error"
+    wanted = f"error: suite-1-of-1: the test runner counted {counts}, 0 skipped of 4 tests, not {counts}, 1 skipped\n"
+    assert capsys.readouterr().err == wanted
 
 
 def test_no_tests_at_all_is_no_success(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
