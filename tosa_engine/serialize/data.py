@@ -126,7 +126,7 @@ def decode_number(raw: bytes | memoryview, dtype: DType) -> int | float | bytes:
     """One value of `dtype`, as CLAMP's min_val and max_val are stored; of fp8 and smaller floats the bytes."""
     value = decode(raw, dtype, ())
     if dtype is types.bf16:
-        return float((value.astype(np.uint32) << 16).view(np.float32))
+        return float((value.astype(np.uint32) << 16).reshape(1).view(np.float32)[0])
     if dtype.is_float and dtype.storage.kind != "f":
         return bytes(raw)
     number: int | float = value.item()
