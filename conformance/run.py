@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 CI_PARTS = ("add", "rescale", "table", "conv2d_3x3")
 SEED_TESTS = 2000
-BATCH = 400
+BATCH = 2000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from .differential import Comparison, compare, save
-from .graph_strategies import INTEGER_ROWS, graphs
+from .graph_strategies import INTEGER_ROWS, damaged, graphs
 from .strategies import cases
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ KEPT = Path(__file__).with_name("cases")
 
 @st.composite
 def inputs(draw: Any) -> tuple[Graph, dict[str, Array]]:
-    """Single operators and graphs, one of each in turn."""
-    if draw(st.booleans()):
-        graph, feeds = draw(graphs())
-        return graph, feeds
+    """Graphs, single operators, and single operators with something wrong."""
+    which = draw(st.integers(0, 7))
+    if which < 5:
+        case: tuple[Graph, dict[str, Array]] = draw(damaged() if which == 4 else graphs())
+        return case
     name = draw(st.sampled_from(sorted(INTEGER_ROWS)))
     graph, feeds = draw(cases(name, draw(st.sampled_from(INTEGER_ROWS[name])).key))
     return graph, feeds

@@ -19,7 +19,7 @@ from tosa_engine.infer import infer
 from tosa_engine.oracle import ORACLES
 from tosa_engine.spec import TABLE
 
-from .strategies import PLANS, Plan, draw_values, dtype_of, unary
+from .strategies import PLANS, Plan, cases, draw_values, dtype_of, unary
 
 if TYPE_CHECKING:
     from tosa_engine.spec import Argument, OpSpec, Row
@@ -187,3 +187,44 @@ class Builder:
 
 
 INTEGER_ROWS = integer_rows()
+
+
+@st.composite
+def damaged(draw: Draw) -> tuple[Any, dict[str, Array]]:
+    """One operator with one thing changed: mostly an error, sometimes another legal use."""
+    name = draw(st.sampled_from(sorted(INTEGER_ROWS)))
+    graph, feeds = draw(cases(name, draw(st.sampled_from(INTEGER_ROWS[name])).key))
+    operator, tensors = graph.main.operators[-1], graph.main.tensors
+    output = graph.outputs[0]
+    constants = [t for t in map(tensors.__getitem__, operator.inputs) if t.data is not None and t.size]
+    attributes = [key for key, value in operator.attributes.items() if is_numeric(value)]
+    kinds = ["dtype", *(["shape"] if output.shape else []), *(["constant"] if constants else [])]
+    kind = draw(st.sampled_from([*kinds, *(["attribute"] * 2 if attributes else [])]))
+    if kind == "dtype":
+        output.dtype = draw(st.sampled_from([*ADAPTABLE, types.i48]))
+    elif kind == "shape":
+        output.shape = changed(draw, output.shape, least=1)
+    elif kind == "constant":
+        tensor = draw(st.sampled_from(constants))
+        index = draw(st.integers(0, tensor.size - 1))
+        tensor.data = tensor.data.copy()
+        tensor.data.flat[index] = draw(
+            st.sampled_from([0, 1, -1, 2, 7, *([] if tensor.dtype.bits < 8 else [100, -100])])
+        )
+    else:
+        key = draw(st.sampled_from(attributes))
+        value = operator.attributes[key]
+        operator.attributes[key] = changed(draw, value) if isinstance(value, tuple) else changed(draw, (value,))[0]
+    return graph, feeds
+
+
+def is_numeric(value: Any) -> bool:
+    numbers = value if isinstance(value, tuple) and value else (value,)
+    return all(isinstance(n, int) and not isinstance(n, bool) for n in numbers)
+
+
+def changed(draw: Draw, values: tuple[int, ...], least: int = -2) -> tuple[int, ...]:
+    """The numbers, one of them replaced."""
+    at = draw(st.integers(0, len(values) - 1))
+    other = draw(st.sampled_from([values[at] + 1, values[at] - 1, 0, 1, -1, 2, 8193]))
+    return (*values[:at], max(other, least), *values[at + 1 :])
