@@ -146,6 +146,8 @@ def _attribute(attribute: Attribute, value: Any, op: Operator, spec: OpSpec, blo
             return bytes(memoryview(value))
         if kind == "value":
             dtype = value_dtype(attribute, op, spec, block)
+            if dtype is None and isinstance(value, bytes):
+                return value  # as it was read
             if dtype is None:
                 raise GraphError(f"{what}: the input whose type it has is missing", node=op.name)
             return data.encode_number(value, dtype)
