@@ -11,27 +11,27 @@ import time
 
 import numpy as np
 
-from tosa_engine.kernels import _jit, tile, work
+from tosa_engine.kernels import _jit, tile, variants, work
 from tosa_engine.kernels.tile import MR, NR
 
 M, N, K = 360, 192, 1152
 
 
 @_jit.jit
-def tiled_int16(native, a, rows, b, c, out, offsets, depth):
+def tiled_int16(simd, a, rows, b, c, out, offsets, depth):
     for panel in range(out.shape[1] // NR):
         for t in range(0, out.shape[0], MR):
-            tile.tile_int16(native, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth // 2)
+            tile.tile_int16(simd, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth // 2)
             for i in range(MR):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
 
 
 @_jit.jit
-def tiled_float(native, a, rows, b, c, out, offsets, depth):
+def tiled_float(simd, a, rows, b, c, out, offsets, depth):
     for panel in range(out.shape[1] // NR):
         for t in range(0, out.shape[0], MR):
-            tile.tile_float(native, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth)
+            tile.tile_float(simd, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth)
             for i in range(MR):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
@@ -74,9 +74,9 @@ def main() -> None:
     packed = work.aligned(K * N, np.int16)
     packed[:] = b.reshape(K // 2, 2, N // NR, NR).transpose(2, 0, 3, 1).reshape(-1)
     out, c = np.zeros((M, N), np.int32), np.zeros(MR * NR, np.int32)
-    print(f"int16 pairs [{M}, {K}] x [{K}, {N}] -> int32, one thread, variant {work.variant()}")
-    for name, native in (("tile", True), ("generic tile", False)):
-        report(name, seconds(tiled_int16, native, a.reshape(-1), rows, packed, c, out, offsets, K))
+    print(f"int16 pairs [{M}, {K}] x [{K}, {N}] -> int32, one thread, variant {variants.variant().name}")
+    for name, simd in (("tile", variants.variant()), ("generic tile", variants.GENERIC)):
+        report(name, seconds(tiled_int16, simd, a.reshape(-1), rows, packed, c, out, offsets, K))
         assert np.array_equal(out, wanted)
     report("plain numba loops", seconds(plain_loops, a, b, out))
     assert np.array_equal(out, wanted)
@@ -87,7 +87,7 @@ def main() -> None:
     packed[:] = y.reshape(K, N // NR, NR).transpose(1, 0, 2).reshape(-1)
     result, c = np.zeros((M, N), np.float32), np.zeros(MR * NR, np.float32)
     print(f"float32 [{M}, {K}] x [{K}, {N}]")
-    report("tile", seconds(tiled_float, True, x.reshape(-1), rows, packed, c, result, offsets, K))
+    report("tile", seconds(tiled_float, variants.variant(), x.reshape(-1), rows, packed, c, result, offsets, K))
     assert np.allclose(result, x @ y, atol=1e-3)
     report("numpy (its BLAS, all threads)", seconds(np.matmul, x, y))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
-from tosa_engine.kernels import KERNELS, work
+from tosa_engine.kernels import KERNELS, variants, work
 from tosa_engine.kernels._jit import has
 from tosa_engine.numerics import fma, lookup, scale
 from tosa_engine.plan import prepare
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
 ROOT = Path(__file__).parents[1]
-VARIANTS = ["generic", pytest.param("avx2", marks=pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here"))]
+VARIANTS = [
+    pytest.param(v.name, marks=pytest.mark.skipif(not has(*v.needs), reason=f"this processor has no {v.name}"))
+    for v in variants.VARIANTS
+]
 ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE" and TABLE[key[0]].pure)
 CONVOLUTIONS = {"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"}
 SUMS = {*CONVOLUTIONS, "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
@@ -141,30 +144,31 @@ def test_float_bytes_are_the_same_on_every_vector_unit(op: str, row: str, monkey
         graph, feeds = case
         call, values = bind_operator(graph.main.operators[-1], graph.main), values_of(graph, feeds)
         found = []
-        for variant in ("generic", "avx2"):
+        for variant in [v.name for v in variants.VARIANTS if has(*v.needs)]:
             monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
             found.append(split(call, values, 1)[0])
-        np.testing.assert_array_equal(found[0], found[1])
+        for one in found[1:]:
+            np.testing.assert_array_equal(found[0], one)
 
     run()
 
 
 def test_an_unknown_variant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", "mmx")
-    with pytest.raises(UsageError, match=r"^TOSA_ENGINE_KERNELS: unknown variant 'mmx'; choose from: generic, avx2$"):
-        work.variant()
+    with pytest.raises(UsageError, match=r"^TOSA_ENGINE_KERNELS: unknown variant 'mmx'; choose from: avx512vnni, "):
+        variants.variant()
 
 
 def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", "avx2")
     monkeypatch.setattr("tosa_engine.kernels._jit.features", frozenset)
     with pytest.raises(Unsupported, match="has no avx2"):
-        work.variant()
+        variants.variant()
 
 
-@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("simd", [v for v in variants.VARIANTS if has(*v.needs)], ids=lambda v: v.name)
 @pytest.mark.parametrize("depth", [2, 10, 1152])
-def test_the_int16_tile_is_exact(native: bool, depth: int) -> None:
+def test_the_int16_tile_is_exact(simd: variants.Variant, depth: int) -> None:
     from tosa_engine.kernels._jit import jit
     from tosa_engine.kernels.tile import MR, NR, tile_int16
 
@@ -175,7 +179,7 @@ def test_the_int16_tile_is_exact(native: bool, depth: int) -> None:
     b[:] = columns.reshape(depth // 2, 2, NR).transpose(0, 2, 1).reshape(-1)
     c = np.zeros(MR * NR, np.int32)
     rows, offsets = np.arange(MR, dtype=np.int64) * depth, np.zeros(1, np.int64)
-    jit(tile_int16.py_func)(native, a, rows, 0, b, 0, c, offsets, 1, depth // 2)
+    jit(tile_int16.py_func)(simd, a, rows, 0, b, 0, c, offsets, 1, depth // 2)
     wanted = a.reshape(MR, depth).astype(np.int64) @ columns.astype(np.int64)
     np.testing.assert_array_equal(c.reshape(MR, NR), wanted)
 

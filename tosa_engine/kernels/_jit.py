@@ -1,7 +1,7 @@
 """The only door to numba and llvmlite: compiling, the cache on disk, the host's features.
 
-Nothing else imports numba; `tile.py` and `vector.py`, which emit LLVM IR, take what they need from here. Importing this
-module imports numba unless `TOSA_ENGINE_JIT=0`, so the registry imports it only when a step is prepared.
+Nothing else imports numba; files that emit LLVM IR (with the words of `emitting.py`) take what they need from here.
+Importing this module imports numba unless `TOSA_ENGINE_JIT=0`, so the registry imports it only when a step is prepared.
 
 `TOSA_ENGINE_JIT=0` runs the same kernels as plain Python. `TOSA_ENGINE_CACHE_DIR` names the folder of compiled code;
 without it the user's cache folder is used. Compiled code is filed under a hash of all kernel sources and of the
@@ -20,6 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from .variants import Variant
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,11 +36,50 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.extending import intrinsic
+    from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
-    __all__ = ["JIT", "has", "inline", "intrinsic", "ir", "jit", "numba_types"]
+    __all__ = ["JIT", "LLVM", "has", "inline", "intrinsic", "ir", "jit", "native", "numba_types"]
+    LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
+
+    class VariantType(numba_types.Opaque):
+        """The type of a `Variant`: one for each, which is what makes compiled code differ."""
+
+        def __init__(self, variant: Variant) -> None:
+            self.variant = variant
+            super().__init__(f"Variant({variant.name})")
+
+    register_model(VariantType)(models.OpaqueModel)
+
+    @typeof_impl.register(Variant)
+    def _type_of_variant(value: Variant, context: Any) -> Any:
+        return VariantType(value)
+
+    def _unbox_variant(kind: Any, value: Any, unboxing: Any) -> Any:
+        make: Any = NativeValue
+        return make(unboxing.context.get_dummy_value())
+
+    _register: Any = unbox
+    _register(VariantType)(_unbox_variant)
+
+    def _native() -> Any:
+        @intrinsic
+        def native(typingctx: Any, simd: Any) -> Any:
+            """Whether a variant has vector code, known when code is compiled: `if` keeps one of its branches."""
+
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return ir.Constant(ir.IntType(1), int(simd.variant.native))
+
+            return numba_types.boolean(simd), codegen
+
+        return native
+
+    native = _native()
+
 else:
-    __all__ = ["JIT", "has", "inline", "jit"]
+    __all__ = ["JIT", "has", "inline", "jit", "native"]
+
+    def native(simd: Variant) -> bool:
+        return simd.native
 
 
 def jit(function: Callable[..., R]) -> Callable[..., R]:

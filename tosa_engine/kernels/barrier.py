@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ._jit import JIT, jit
-from .tile import pointer
 
 if JIT:
     from ._jit import intrinsic, ir, numba_types
+    from .emitting import pointer
 
 if TYPE_CHECKING:
     from ..types import Array

@@ -27,5 +27,4 @@ PANELS: Final = 19  # column panels of NR channels
 GROUPS: Final = 20  # groups of panels
 BLOCK: Final = 21  # output rows of a unit
 BLOCKS: Final = 22  # units per image and group
-NATIVE: Final = 23  # 1: the host's vector unit, 0: generic
-SIZE: Final = 24
+SIZE: Final = 23

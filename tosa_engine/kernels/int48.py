@@ -19,7 +19,8 @@ from .packing import (
     split,
     window_geometry,
 )
-from .work import I32_MAX, Work, constant, flat, geometry, native
+from .variants import variant
+from .work import I32_MAX, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,17 +47,14 @@ def conv2d_int48(call: Call) -> Work:
     padded[:, :, :run] = weight.reshape(call.OC, len(offsets), run)
     distances = np.array([o + p * length * 2 for o in offsets for p in range(pieces)], np.int64)
     b, _, panels = pack_panels(padded.reshape(call.OC, -1), len(distances), 2, np.int16)
-    g.update({at.SEGMENTS: len(distances), at.LENGTH: length, at.CHANNELS: call.OC, at.NATIVE: native()})
+    g.update({at.SEGMENTS: len(distances), at.LENGTH: length, at.CHANNELS: call.OC})
     units = split(g, panels)
     bias, shape, chunk = per_channel_bias(call, call.OC), geometry(g), max(1, most // length)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return int48_loops.conv(x, b, shape, distances, chunk, bias, out, *scratch, low, high)
-
-        return run_units
+        return Loop(int48_loops.conv, variant(), x, b, shape, distances, chunk, bias, out)
 
     packed, starts = buffer_sizes(g)
     scratch = (
@@ -87,10 +85,7 @@ def depthwise_conv2d_int48(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return int48_loops.depthwise(x, weight, shape, distances, bias, out, *scratch, low, high)
-
-        return run_units
+        return Loop(int48_loops.depthwise, variant(), x, weight, shape, distances, bias, out)
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))

@@ -20,7 +20,6 @@ from .geometry import (
     HEIGHT,
     JUMP_Y,
     LENGTH,
-    NATIVE,
     PANELS,
     SEGMENTS,
     STEP_Y,
@@ -29,7 +28,7 @@ from .geometry import (
 )
 from .tensor_loops import add, fill, pack_rows, row_starts
 from .tile import MR, NR, tile_int16
-from .vector import window_rows
+from .windows import window_rows
 
 
 @inline
@@ -40,6 +39,7 @@ def accumulate(part: Any, sums: Any) -> None:
 
 @jit
 def conv(
+    simd: Any,
     x: Any,
     b: Any,
     g: Any,
@@ -73,7 +73,7 @@ def conv(
                 for s in range(0, g[SEGMENTS], chunk):
                     start = (panel * g[SEGMENTS] + s) * run_size
                     runs = min(chunk, g[SEGMENTS] - s)
-                    tile_int16(g[NATIVE] != 0, a, rows, t, b, start, c, offsets[s:], runs, g[LENGTH])
+                    tile_int16(simd, a, rows, t, b, start, c, offsets[s:], runs, g[LENGTH])
                     accumulate(c, sums)
                 for i in range(min(MR, pixels - t)):
                     to = base + (t + i) * g[CHANNELS] + channel
@@ -83,7 +83,7 @@ def conv(
 
 @jit
 def depthwise(
-    x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
+    simd: Any, x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
 ) -> int:
     """DEPTHWISE_CONV2D; the sums of all taps fit int32."""
     for unit in range(low, high):
@@ -100,7 +100,7 @@ def depthwise(
             start = panel * g[SEGMENTS] * NR
             for p in range(0, pixels, MR):
                 rest = min(MR, pixels - p)
-                window_rows(g[NATIVE] != 0, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
+                window_rows(simd, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
                 for i in range(rest):
                     to = base + (p + i) * g[CHANNELS] + channel
                     add(c[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])

@@ -8,7 +8,8 @@ import numpy as np
 
 from . import geometry as at
 from .epilogue import parameters
-from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Work, flat, geometry, native
+from .variants import variant
+from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Loop, Work, flat, geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     panels, pairs = -(-call.W // 16), -(-call.C // 2)
     g = {
         at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.LENGTH: pairs,
-        at.ZERO: call.A_zp, at.REPEAT: call.B_zp, at.NATIVE: native(),
+        at.ZERO: call.A_zp, at.REPEAT: call.B_zp,
         at.BLOCK: max(6, min(call.H, BUFFER_BYTES // 2 // call.C)),
     }  # fmt: skip
     g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
@@ -45,10 +46,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.matmul_int(x, y, shape, zero, e32, e64, limits, table, out, *scratch, low, high)
-
-        return run_units
+        return Loop(tensor_loops.matmul_int, variant(), x, y, shape, zero, e32, e64, limits, table, out)
 
     scratch = (
         (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + 8),
@@ -65,7 +63,7 @@ def matmul_wide(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: wide_loops.matmul(x, y, g, out, *scratch, low, high)
+        return Loop(wide_loops.matmul, x, y, g, out)
 
     scratch = ((np.dtype(np.int64), call.W),)
     return Work(call.N * call.H, 1.0 * call.N * call.H * call.W * call.C, bind, scratch)
@@ -83,7 +81,6 @@ def matmul_fp32(call: Call) -> Work:
             at.DEPTH: call.C,
             at.PANELS: panels,
             at.GROUPS: groups,
-            at.NATIVE: native(),
         }
     )
     zero = np.zeros(1, np.int64)
@@ -91,10 +88,7 @@ def matmul_fp32(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.matmul_float(x, y, shape, zero, out, *scratch, low, high)
-
-        return run_units
+        return Loop(tensor_loops.matmul_float, variant(), x, y, shape, zero, out)
 
     scratch = ((np.dtype(np.int64), call.H + 8), (np.dtype(np.float32), 96), (np.dtype(np.float32), call.C * 16))
     return Work(call.N * groups, call.N * call.H * call.W * call.C / 30, bind, scratch)

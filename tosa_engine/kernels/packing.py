@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import geometry as at
-from .work import BUFFER_BYTES, LEAST_UNITS, aligned, constant, native
+from .work import BUFFER_BYTES, LEAST_UNITS, aligned, constant
 
 if TYPE_CHECKING:
     from ..spec.table import Call
@@ -95,7 +95,7 @@ def depthwise_weights(call: Call, dtype: Any) -> tuple[Array, int]:
 
 def pairs_of_taps(weight: Array, panels: int) -> Array:
     """[taps, panels * 16] as [panel, pair, 16, 2], an odd number of taps filled up with zeros."""
-    from .vector import LANE_ORDER
+    from .windows import LANE_ORDER
 
     taps = weight.size // (panels * 16)
     padded = np.zeros((taps + taps % 2, panels * 16), np.int16)
@@ -114,7 +114,7 @@ def depthwise_geometry(call: Call, panels: int, itemsize: int) -> tuple[dict[int
         for ky in range(call.KH)
         for kx in range(call.KW)
     ]
-    g.update({at.SEGMENTS: len(offsets), at.CHANNELS: inner, at.NATIVE: native()})
+    g.update({at.SEGMENTS: len(offsets), at.CHANNELS: inner})
     units = split(g, panels)
     units //= g[at.GROUPS]
     g[at.GROUPS] = 1

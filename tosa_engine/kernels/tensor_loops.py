@@ -26,7 +26,6 @@ from .geometry import (
     JUMP_X,
     JUMP_Y,
     LENGTH,
-    NATIVE,
     PANELS,
     PITCH,
     REPEAT,
@@ -37,8 +36,9 @@ from .geometry import (
     WIDTH,
     ZERO,
 )  # fmt: skip
+from .scale import scale_rows
 from .tile import MR, NR, tile_float, tile_int16
-from .vector import scale_rows, window_rows
+from .windows import window_rows
 
 
 @inline
@@ -107,6 +107,7 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
 
 @inline
 def finish(
+    simd: Any,
     g: Any,
     c: Any,
     e32: Any,
@@ -122,7 +123,7 @@ def finish(
 ) -> None:
     """The epilogue of `rows` pixels (or matrix rows) of one panel: bias, scale, zero point, clip, table."""
     stride = g[CHANNELS]
-    scale_rows(g[NATIVE] != 0, c, e32, e64, pitch, channel, limits, out, to, stride, rows, count)
+    scale_rows(simd, c, e32, e64, pitch, channel, limits, out, to, stride, rows, count)
     if limits[3] != 0:
         for r in range(rows):
             for j in range(count):
@@ -132,6 +133,7 @@ def finish(
 
 @jit
 def conv_int(
+    simd: Any,
     x: Any,
     b: Any,
     g: Any,
@@ -163,14 +165,15 @@ def conv_int(
             channel = panel * NR
             count = min(NR, g[CHANNELS] - channel)
             for t in range(0, pixels, MR):
-                tile_int16(g[NATIVE] != 0, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
+                tile_int16(simd, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
                 to = base + t * g[CHANNELS] + channel
-                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, pixels - t), count)
+                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, pixels - t), count)
     return -1
 
 
 @jit
 def depthwise_int(
+    simd: Any,
     x: Any,
     w: Any,
     g: Any,
@@ -202,15 +205,15 @@ def depthwise_int(
             start = panel * g[SEGMENTS] * NR
             for p in range(0, pixels, MR):
                 rest = min(MR, pixels - p)
-                window_rows(g[NATIVE] != 0, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
+                window_rows(simd, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
                 to = base + p * g[CHANNELS] + channel
-                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, rest, count)
+                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, rest, count)
     return -1
 
 
 @jit
 def conv_float(
-    x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
+    simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
 ) -> int:
     """CONV2D of float32: fused multiply-adds in the order ky, kx, ic, then the bias."""
     panel_size = g[SEGMENTS] * g[LENGTH] * NR
@@ -227,7 +230,7 @@ def conv_float(
             channel = panel * NR
             count = min(NR, g[CHANNELS] - channel)
             for t in range(0, pixels, MR):
-                tile_float(g[NATIVE] != 0, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
+                tile_float(simd, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
                 for i in range(min(MR, pixels - t)):
                     to = base + (t + i) * g[CHANNELS] + channel
                     add(c[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
@@ -273,6 +276,7 @@ def depthwise_float(
 
 @jit
 def matmul_int(
+    simd: Any,
     x: Any,
     y: Any,
     g: Any,
@@ -305,9 +309,9 @@ def matmul_int(
             count = min(NR, width - channel)
             pack_panel(y, batch * depth * width + channel, depth, width, count, g[REPEAT], b)
             for t in range(0, lines, MR):
-                tile_int16(g[NATIVE] != 0, a, rows, t, b, 0, c, offsets, 1, length)
+                tile_int16(simd, a, rows, t, b, 0, c, offsets, 1, length)
                 to = (batch * height + first + t) * width + channel
-                finish(g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, lines - t), count)
+                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, lines - t), count)
     return -1
 
 
@@ -323,7 +327,9 @@ def pack_panel(y: Any, source: int, depth: int, width: int, count: int, zero: in
 
 
 @jit
-def matmul_float(x: Any, y: Any, g: Any, offsets: Any, out: Any, rows: Any, c: Any, b: Any, low: int, high: int) -> int:
+def matmul_float(
+    simd: Any, x: Any, y: Any, g: Any, offsets: Any, out: Any, rows: Any, c: Any, b: Any, low: int, high: int
+) -> int:
     """MATMUL of float32: fused multiply-adds in the order of c."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
     for unit in range(low, high):
@@ -338,7 +344,7 @@ def matmul_float(x: Any, y: Any, g: Any, offsets: Any, out: Any, rows: Any, c: A
                 source = (batch * depth + k) * width + channel
                 convert(y[source : source + count], 0, b[k * NR : k * NR + count])
             for t in range(0, height, MR):
-                tile_float(g[NATIVE] != 0, x, rows, t, b, 0, c, offsets, 1, depth)
+                tile_float(simd, x, rows, t, b, 0, c, offsets, 1, depth)
                 for i in range(min(MR, height - t)):
                     to = (batch * height + t + i) * width + channel
                     convert(c[i * NR : i * NR + count], 0, out[to : to + count])

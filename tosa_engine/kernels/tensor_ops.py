@@ -28,7 +28,8 @@ from .packing import (
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
-from .work import Epilogue, Kernel, Work, constant, flat, geometry, native
+from .variants import variant
+from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,6 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     b, steps, panels = pack_panels(weight.reshape(call.OC, -1), len(offsets), 2, np.int16)
     assert steps == -(-run // 2)
     g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.ZERO: call.input_zp, at.CHANNELS: call.OC})
-    g[at.NATIVE] = native()
     units = split(g, panels)
     e32, e64, limits, table = parameters(epilogue, per_channel_bias(call, call.OC), call.OC, panels * 16)
     shape, distances = geometry(g), np.array(offsets, np.int64)
@@ -77,10 +77,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.conv_int(x, b, shape, distances, e32, e64, limits, table, out, *scratch, low, high)
-
-        return run_units
+        return Loop(tensor_loops.conv_int, variant(), x, b, shape, distances, e32, e64, limits, table, out)
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
@@ -108,12 +105,7 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.depthwise_int(
-                x, weight, shape, distances, e32, e64, limits, table, out, *scratch, low, high
-            )
-
-        return run_units
+        return Loop(tensor_loops.depthwise_int, variant(), x, weight, shape, distances, e32, e64, limits, table, out)
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
@@ -126,7 +118,7 @@ def conv2d_fp32(call: Call) -> Work:
     g, offsets, _ = window_geometry(call, call.IC, 1, 4)
     flatten_pointwise(call, g)
     b, steps, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), len(offsets), 1, np.float32)
-    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.CHANNELS: call.OC, at.NATIVE: native()})
+    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.CHANNELS: call.OC})
     units = split(g, panels)
     bias = per_channel_bias(call, call.OC)
     shape, distances = geometry(g), np.array(offsets, np.int64)
@@ -134,10 +126,7 @@ def conv2d_fp32(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.conv_float(x, b, shape, distances, bias, out, *scratch, low, high)
-
-        return run_units
+        return Loop(tensor_loops.conv_float, variant(), x, b, shape, distances, bias, out)
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts), (np.dtype(np.float32), 96))
@@ -155,10 +144,7 @@ def depthwise_conv2d_fp32(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run_units(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return tensor_loops.depthwise_float(x, weight, shape, distances, bias, out, *scratch, low, high)
-
-        return run_units
+        return Loop(tensor_loops.depthwise_float, x, weight, shape, distances, bias, out)
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts))
@@ -180,7 +166,7 @@ def conv2d_wide(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: wide_loops.conv(x, weight, bias, g, out, low, high)
+        return Loop(wide_loops.conv, x, weight, bias, g, out)
 
     return Work(call.N * call.OH * call.OW, 0.7 * call.N * call.OH * call.OW * weight.size, bind)
 
@@ -198,7 +184,7 @@ def depthwise_conv2d_wide(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: wide_loops.depthwise(x, weight, bias, g, out, low, high)
+        return Loop(wide_loops.depthwise, x, weight, bias, g, out)
 
     return Work(call.N * call.OH * call.OW, 0.7 * call.N * call.OH * call.OW * weight.size, bind)
 

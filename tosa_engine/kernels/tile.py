@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..numerics.fma import fma32
-from ._jit import JIT, has, inline, jit
+from ._jit import JIT, inline, jit, native
 
 if JIT:
+    from . import emitting as e
     from ._jit import intrinsic, ir, numba_types
 
 if TYPE_CHECKING:
@@ -97,11 +98,6 @@ def generic_tile_float(
                 for j in range(NR):
                     c[i * NR + j] = fma(left, b[at + j], c[i * NR + j])
             at += NR
-
-
-def pointer(context: Any, builder: Any, kind: Any, value: Any, pointee: Any) -> Any:
-    data = context.make_array(kind)(context, builder, value).data
-    return builder.bitcast(data, pointee.as_pointer())
 
 
 def _emit_tile(unit: Unit, builder: Any, a: Any, rows: Any, b: Any, c: Any, offsets: Any, counts: Any) -> None:
@@ -183,6 +179,7 @@ def emit(unit: Unit) -> Any:
     @intrinsic
     def tile(
         typingctx: Any,
+        simd: Any,
         a: Any,
         rows: Any,
         first: Any,
@@ -194,19 +191,19 @@ def emit(unit: Unit) -> Any:
         length: Any,
     ) -> Any:
         index = numba_types.int64
-        sig = numba_types.void(a, rows, index, b, index, c, offsets, index, index)
+        sig = numba_types.void(simd, a, rows, index, b, index, c, offsets, index, index)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kinds = signature.args
             element = ir.IntType(16) if unit.element == "i16" else ir.FloatType()
             whole = ir.IntType(32) if unit.element == "i16" else ir.FloatType()
             i64 = ir.IntType(64)
-            a_data = pointer(context, builder, kinds[0], args[0], element)
-            row_data = builder.gep(pointer(context, builder, kinds[1], args[1], i64), [args[2]])
-            b_data = builder.gep(pointer(context, builder, kinds[3], args[3], element), [args[4]])
-            c_data = pointer(context, builder, kinds[5], args[5], whole)
-            offset_data = pointer(context, builder, kinds[6], args[6], i64)
-            _emit_tile(unit, builder, a_data, row_data, b_data, c_data, offset_data, (args[7], args[8]))
+            a_data = e.pointer(context, builder, kinds[1], args[1], element)
+            row_data = builder.gep(e.pointer(context, builder, kinds[2], args[2], i64), [args[3]])
+            b_data = builder.gep(e.pointer(context, builder, kinds[4], args[4], element), [args[5]])
+            c_data = e.pointer(context, builder, kinds[6], args[6], whole)
+            offset_data = e.pointer(context, builder, kinds[7], args[7], i64)
+            _emit_tile(unit, builder, a_data, row_data, b_data, c_data, offset_data, (args[8], args[9]))
             return context.get_dummy_value()
 
         return sig, codegen
@@ -215,29 +212,26 @@ def emit(unit: Unit) -> Any:
 
 
 if JIT:
-    native_tile_int16 = emit(AVX2_INT16) if has(*AVX2_INT16.needs) else generic_tile_int16
-    native_tile_float = emit(AVX2_FLOAT) if has(*AVX2_FLOAT.needs) else generic_tile_float
-else:
-    native_tile_int16, native_tile_float = generic_tile_int16, generic_tile_float
+    native_tile_int16, native_tile_float = emit(AVX2_INT16), emit(AVX2_FLOAT)
 
 
 @inline
 def tile_int16(
-    native: bool, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
+    simd: Any, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
 ) -> None:
-    """The host's tile, or the generic one when `native` is false."""
-    if native:
-        native_tile_int16(a, rows, first, b, start, c, offsets, segments, length)
+    """The unit's tile, or the generic one."""
+    if native(simd):
+        native_tile_int16(simd, a, rows, first, b, start, c, offsets, segments, length)
     else:
         generic_tile_int16(a, rows, first, b, start, c, offsets, segments, length)
 
 
 @inline
 def tile_float(
-    native: bool, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
+    simd: Any, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
 ) -> None:
-    """The host's tile, or the generic one when `native` is false."""
-    if native:
-        native_tile_float(a, rows, first, b, start, c, offsets, segments, length)
+    """The unit's tile, or the generic one."""
+    if native(simd):
+        native_tile_float(simd, a, rows, first, b, start, c, offsets, segments, length)
     else:
         generic_tile_float(a, rows, first, b, start, c, offsets, segments, length)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from ..errors import Unsupported, UsageError
 from .geometry import SIZE
 
 if TYPE_CHECKING:
@@ -47,6 +45,20 @@ class Epilogue:
     low: int
     high: int
     table: Array | None = None
+
+
+class Loop:
+    """A compiled loop bound to buffers: calls function(*arguments, *scratch, low, high). The arguments are a `Variant`,
+    arrays in one dimension and integers.
+    """
+
+    __slots__ = ("arguments", "function")
+
+    def __init__(self, function: Callable[..., int], *arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+
+    def __call__(self, low: int, high: int, scratch: Sequence[Array]) -> int:
+        return self.function(*self.arguments, *scratch, low, high)
 
 
 @dataclass(frozen=True)
@@ -99,30 +111,6 @@ class Kernel:
     constants: tuple[str, ...] = ()
     epilogue: bool = False
     alias: bool = False
-
-
-def variant() -> str:
-    """The chosen vector unit: `TOSA_ENGINE_KERNELS`, or the host's best.
-
-    Raises:
-        UsageError: the variable names no variant.
-        Unsupported: the host can't run the variant.
-    """
-    from . import _jit
-
-    names = {"generic": (), "avx2": ("avx2", "fma")}
-    wanted = os.environ.get("TOSA_ENGINE_KERNELS", "")
-    if not wanted:
-        return "avx2" if _jit.has(*names["avx2"]) else "generic"
-    if wanted not in names:
-        raise UsageError(f"TOSA_ENGINE_KERNELS: unknown variant '{wanted}'; choose from: {', '.join(names)}")
-    if not _jit.has(*names[wanted]):
-        raise Unsupported(f"TOSA_ENGINE_KERNELS: this processor (or TOSA_ENGINE_JIT=0) has no {wanted}")
-    return wanted
-
-
-def native() -> bool:
-    return variant() != "generic"
 
 
 def aligned(count: int, dtype: np.dtype[Any] | type) -> Array:

@@ -1,0 +1,90 @@
+"""Small words of LLVM IR that the emitted kernels share. Only imported when the JIT is on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._jit import LLVM, ir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+FLOAT = ir.FloatType()
+
+
+def vector(element: Any, lanes: int) -> Any:
+    return ir.VectorType(element, lanes)
+
+
+def pointer(context: Any, builder: Any, kind: Any, value: Any, pointee: Any) -> Any:
+    """The data of an array as a pointer to `pointee`."""
+    data = context.make_array(kind)(context, builder, value).data
+    return builder.bitcast(data, pointee.as_pointer())
+
+
+def constant(lanes: int, element: Any, value: int) -> Any:
+    return ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
+
+
+def indices(picked: Sequence[int]) -> Any:
+    """The mask of a shuffle."""
+    return ir.Constant(ir.VectorType(I32, len(picked)), list(picked))
+
+
+def load(builder: Any, data: Any, index: Any, kind: Any, align: int) -> Any:
+    """A value of type `kind` from the element `index` of `data` on."""
+    found = builder.load(builder.bitcast(builder.gep(data, [index]), kind.as_pointer()))
+    found.align = align
+    return found
+
+
+def store(builder: Any, value: Any, data: Any, index: Any, align: int) -> None:
+    target = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
+    builder.store(value, target).align = align
+
+
+def spread(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector whose lanes are all `scalar`."""
+    undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    return builder.shuffle_vector(
+        builder.insert_element(undefined, scalar, ir.Constant(I32, 0)), undefined, indices([0] * lanes)
+    )
+
+
+def declare(builder: Any, kind: Any, name: str) -> Any:
+    """The function `name` of the module, an LLVM intrinsic as a rule."""
+    found = builder.module.globals.get(name)
+    return found if found is not None else ir.Function(builder.module, kind, name)
+
+
+def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
+    value = builder.select(builder.icmp_signed("<", value, low), low, value)
+    return builder.select(builder.icmp_signed(">", value, high), high, value)
+
+
+def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: bool) -> Any:
+    """total + the sums of neighbouring products of two vectors of int16, which wrap like int32."""
+    lanes = total.type.count
+    pairs = ir.VectorType(I16, 2 * lanes)
+    first, second = builder.bitcast(first, pairs), builder.bitcast(second, pairs)
+    bits = 32 * lanes
+    if vnni:
+        kind = pairs if LLVM >= 22 else total.type
+        name = f"llvm.x86.avx512.vpdpwssd.{bits}"
+        function = declare(builder, ir.FunctionType(total.type, [total.type, kind, kind]), name)
+        return builder.call(function, [total, builder.bitcast(first, kind), builder.bitcast(second, kind)])
+    name = "llvm.x86.avx512.pmaddw.d.512" if bits == 512 else "llvm.x86.avx2.pmadd.wd"
+    function = declare(builder, ir.FunctionType(total.type, [pairs, pairs]), name)
+    return builder.add(total, builder.call(function, [first, second]))
+
+
+def multiply_quads(builder: Any, total: Any, unsigned: Any, signed: Any) -> Any:
+    """total + the sums of four neighbouring products of unsigned with signed bytes, which wrap like int32."""
+    lanes = total.type.count
+    quads = ir.VectorType(I8, 4 * lanes)
+    kind = quads if LLVM >= 22 else total.type
+    function = declare(
+        builder, ir.FunctionType(total.type, [total.type, kind, kind]), f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+    )
+    return builder.call(function, [total, builder.bitcast(unsigned, kind), builder.bitcast(signed, kind)])
