@@ -1,38 +1,55 @@
-"""How fast the tile is: GMAC/s of one int8 (and one float32) matrix product, all operands in cache.
+"""How fast the tile is: GMAC/s of one int8, one int16 and one float32 matrix product, all operands in cache.
 
     python benchmarks/tile.py
 
-Compares the host's tile, the generic tile, plain numba loops and numpy. int32 results are asserted to be equal.
+Compares the host's tile, the generic tile, plain numba loops and numpy. Integer results are asserted to be equal.
 """
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosa_engine.kernels import _jit, tile, variants, work
-from tosa_engine.kernels.tile import MR, NR
+from tosa_engine.kernels.scale import NR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 M, N, K = 360, 192, 1152
+GROUP = {"quads": 4, "pairs": 2, "float": 1}
 
 
 @_jit.jit
-def tiled_int16(simd, a, rows, b, c, out, offsets, depth):
+def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out):
+    """The tile of int8 with its epilogue."""
+    across = _jit.panels_of(simd)
+    size = steps * 4 * NR
+    for panel in range(0, out.shape[1] // NR, across):
+        tile.tiles_quads(
+            simd, a, rows, out.shape[0], b, panel * size, size, across, c, offsets, 1, steps, e32, e64, out.shape[1],
+            panel * NR, limits, out.reshape(-1), panel * NR, out.shape[1], across * NR,
+        )  # fmt: skip
+
+
+@_jit.jit
+def tiled_pairs(simd, a, rows, b, c, offsets, steps, out):
     for panel in range(out.shape[1] // NR):
-        for t in range(0, out.shape[0], MR):
-            tile.tile_int16(simd, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth // 2)
-            for i in range(MR):
+        for t in range(0, out.shape[0], _jit.rows_of(simd)):
+            tile.sums_pairs(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * 2 * NR, 0, 1, c, offsets, 1, steps)
+            for i in range(_jit.rows_of(simd)):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
 
 
 @_jit.jit
-def tiled_float(simd, a, rows, b, c, out, offsets, depth):
+def tiled_float(simd, a, rows, b, c, offsets, steps, out):
     for panel in range(out.shape[1] // NR):
-        for t in range(0, out.shape[0], MR):
-            tile.tile_float(simd, a, rows, t, b, panel * depth * NR, c, offsets, 1, depth)
-            for i in range(MR):
+        for t in range(0, out.shape[0], _jit.rows_of(simd)):
+            tile.sums_float(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * NR, 0, 1, c, offsets, 1, steps)
+            for i in range(_jit.rows_of(simd)):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
 
@@ -48,6 +65,46 @@ def plain_loops(a, b, out):
             left, right = np.int32(a[i, k]), b[k]
             for j in range(row.shape[0]):
                 row[j] += left * np.int32(right[j])
+
+
+def pack(b: np.ndarray, group: int) -> np.ndarray:
+    packed = work.aligned(b.size, b.dtype)
+    packed[:] = b.reshape(K // group, group, N // NR, NR).transpose(2, 0, 3, 1).reshape(-1)
+    return packed
+
+
+def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], int]:
+    """A matrix product by the tile as a function, and its multiply-accumulates. Its result has been compared."""
+    rng, group = np.random.default_rng(0), GROUP[kind]
+    rows, offsets = np.arange(M + simd.rows, dtype=np.int64) % M * K, np.zeros(1, np.int64)
+    c = np.zeros(variants.TILE, np.float32 if kind == "float" else np.int32)
+    if kind == "float":
+        a, b = (rng.integers(-128, 128, shape).astype(np.float32) for shape in ((M, K), (K, N)))
+    else:
+        kinds = np.int8 if kind == "quads" else np.int16
+        a, b = (rng.integers(-128, 128, shape).astype(kinds) for shape in ((M, K), (K, N)))
+    wanted = a.astype(np.int64) @ b.astype(np.int64)
+    packed, steps = pack(b, group), K // group
+    if kind == "quads":
+        out = np.zeros((M, N), np.int8)
+        e32, e64 = work.aligned(5 * N, np.int32), work.aligned(2 * N, np.int64)
+        e32.reshape(5, N)[:] = np.array([0, 1 << 30, 16, 0, 1 << 15])[:, None]  # times 2^30, divided by 2^48
+        e32[:N] = -128 * b.astype(np.int64).sum(axis=0)
+        limits = np.array([0, -128, 127, 0, 1], np.int64)
+        wanted = np.clip((wanted + (1 << 17)) >> 18, -128, 127)
+
+        def run() -> None:
+            tiled_quads(simd, a.reshape(-1), rows, packed, c, offsets, steps, e32, e64, limits, out)
+    else:
+        out = np.zeros((M, N), c.dtype)
+        loop = tiled_float if kind == "float" else tiled_pairs
+
+        def run() -> None:
+            loop(simd, a.reshape(-1), rows, packed, c, offsets, steps, out)
+
+    run()
+    assert np.array_equal(out, wanted)
+    return run, M * N * K
 
 
 def seconds(function, *arguments, least: float = 0.5) -> float:
@@ -66,30 +123,20 @@ def report(name: str, taken: float) -> None:
 
 
 def main() -> None:
+    simd = variants.variant()
+    print(f"[{M}, {K}] x [{K}, {N}], one thread, variant {simd.name}")
+    if simd.quads:
+        report("int8 quads -> int32 -> int8, scaled", seconds(product("quads", simd)[0]))
+    report("int16 pairs -> int32", seconds(product("pairs", simd)[0]))
+    report("int16 pairs, generic", seconds(product("pairs", variants.GENERIC)[0]))
     rng = np.random.default_rng(0)
-    a = rng.integers(-255, 256, (M, K)).astype(np.int16)
-    b = rng.integers(-128, 128, (K, N)).astype(np.int16)
-    wanted = a.astype(np.int64) @ b.astype(np.int64)
-    rows, offsets = np.arange(M, dtype=np.int64) * K, np.zeros(1, np.int64)
-    packed = work.aligned(K * N, np.int16)
-    packed[:] = b.reshape(K // 2, 2, N // NR, NR).transpose(2, 0, 3, 1).reshape(-1)
-    out, c = np.zeros((M, N), np.int32), np.zeros(MR * NR, np.int32)
-    print(f"int16 pairs [{M}, {K}] x [{K}, {N}] -> int32, one thread, variant {variants.variant().name}")
-    for name, simd in (("tile", variants.variant()), ("generic tile", variants.GENERIC)):
-        report(name, seconds(tiled_int16, simd, a.reshape(-1), rows, packed, c, out, offsets, K))
-        assert np.array_equal(out, wanted)
-    report("plain numba loops", seconds(plain_loops, a, b, out))
-    assert np.array_equal(out, wanted)
-    report("numpy, int32", seconds(np.matmul, a.astype(np.int32), b.astype(np.int32)))
-
-    x, y = rng.standard_normal((M, K)).astype(np.float32), rng.standard_normal((K, N)).astype(np.float32)
-    packed = work.aligned(K * N, np.float32)
-    packed[:] = y.reshape(K, N // NR, NR).transpose(1, 0, 2).reshape(-1)
-    result, c = np.zeros((M, N), np.float32), np.zeros(MR * NR, np.float32)
-    print(f"float32 [{M}, {K}] x [{K}, {N}]")
-    report("tile", seconds(tiled_float, variants.variant(), x.reshape(-1), rows, packed, c, result, offsets, K))
-    assert np.allclose(result, x @ y, atol=1e-3)
-    report("numpy (its BLAS, all threads)", seconds(np.matmul, x, y))
+    a, b = (rng.integers(-128, 128, shape).astype(np.int16) for shape in ((M, K), (K, N)))
+    out = np.zeros((M, N), np.int32)
+    report("int16, plain numba loops", seconds(plain_loops, a, b, out))
+    assert np.array_equal(out, a.astype(np.int64) @ b.astype(np.int64))
+    report("int32, numpy", seconds(np.matmul, a.astype(np.int32), b.astype(np.int32)))
+    report("float32", seconds(product("float", simd)[0]))
+    report("float32, numpy (its BLAS, all threads)", seconds(np.matmul, a.astype(np.float32), b.astype(np.float32)))
 
 
 if __name__ == "__main__":

@@ -170,18 +170,20 @@ def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("depth", [2, 10, 1152])
 def test_the_int16_tile_is_exact(simd: variants.Variant, depth: int) -> None:
     from tosa_engine.kernels._jit import jit
-    from tosa_engine.kernels.tile import MR, NR, tile_int16
+    from tosa_engine.kernels.scale import NR
+    from tosa_engine.kernels.tile import sums_pairs
 
     rng = np.random.default_rng(depth)
-    a = rng.choice(np.array([-255, 255, 1], np.int16), MR * depth)
+    a = rng.choice(np.array([-255, 255, 1], np.int16), simd.rows * depth)
     columns = rng.choice(np.array([-128, 127], np.int16), (depth, NR))
     b = work.aligned(depth * NR, np.int16)
     b[:] = columns.reshape(depth // 2, 2, NR).transpose(0, 2, 1).reshape(-1)
-    c = np.zeros(MR * NR, np.int32)
-    rows, offsets = np.arange(MR, dtype=np.int64) * depth, np.zeros(1, np.int64)
-    jit(tile_int16.py_func)(simd, a, rows, 0, b, 0, c, offsets, 1, depth // 2)
-    wanted = a.reshape(MR, depth).astype(np.int64) @ columns.astype(np.int64)
-    np.testing.assert_array_equal(c.reshape(MR, NR), wanted)
+    rows, offsets = np.arange(simd.rows, dtype=np.int64) * depth, np.zeros(1, np.int64)
+    for count in (simd.rows, simd.few):
+        c = np.zeros(simd.rows * NR, np.int32)
+        jit(sums_pairs.py_func)(simd, a, rows, 0, count, b, 0, 0, 1, c, offsets, 1, depth // 2)
+        wanted = a.reshape(simd.rows, depth)[:count].astype(np.int64) @ columns.astype(np.int64)
+        np.testing.assert_array_equal(c.reshape(simd.rows, NR)[:count], wanted)
 
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)

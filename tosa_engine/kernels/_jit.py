@@ -17,6 +17,7 @@ import platform
 import sys
 import tempfile
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -38,7 +39,10 @@ if JIT:
     from numba import types as numba_types
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
-    __all__ = ["JIT", "LLVM", "has", "inline", "intrinsic", "ir", "jit", "native", "numba_types"]
+    __all__ = [
+        "JIT", "LLVM", "VariantType", "few_of", "has", "inline", "intrinsic", "ir", "jit", "masks", "native",
+        "numba_types", "panels_of", "rows_of",
+    ]  # fmt: skip
     LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
 
     class VariantType(numba_types.Opaque):
@@ -61,25 +65,26 @@ if JIT:
     _register: Any = unbox
     _register(VariantType)(_unbox_variant)
 
-    def _native() -> Any:
+    def of_variant(name: str, kind: Any) -> Any:
+        """A compiled function that gives an attribute of a variant, which is a constant of the compiled code."""
+
         @intrinsic
-        def native(typingctx: Any, simd: Any) -> Any:
-            """Whether a variant has vector code, known when code is compiled: `if` keeps one of its branches."""
-
+        def attribute(typingctx: Any, simd: Any) -> Any:
             def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                return ir.Constant(ir.IntType(1), int(simd.variant.native))
+                return context.get_constant(kind, getattr(simd.variant, name))
 
-            return numba_types.boolean(simd), codegen
+            return kind(simd), codegen
 
-        return native
+        return attribute
 
-    native = _native()
+    native, masks = of_variant("native", numba_types.boolean), of_variant("masks", numba_types.boolean)
+    rows_of, few_of, panels_of = (of_variant(name, numba_types.int64) for name in ("rows", "few", "panels"))
 
 else:
-    __all__ = ["JIT", "has", "inline", "jit", "native"]
+    __all__ = ["JIT", "few_of", "has", "inline", "jit", "masks", "native", "panels_of", "rows_of"]
 
-    def native(simd: Variant) -> bool:
-        return simd.native
+    native, masks = attrgetter("native"), attrgetter("masks")
+    rows_of, few_of, panels_of = attrgetter("rows"), attrgetter("few"), attrgetter("panels")
 
 
 def jit(function: Callable[..., R]) -> Callable[..., R]:

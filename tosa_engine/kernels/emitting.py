@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._jit import LLVM, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 FLOAT = ir.FloatType()
@@ -52,10 +52,42 @@ def spread(builder: Any, scalar: Any, lanes: int) -> Any:
     )
 
 
+def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+    """The mask of the lanes before `count`, which may be more than there are."""
+    numbers = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
+    return builder.icmp_signed("<", numbers, spread(builder, builder.trunc(count, I32), lanes))
+
+
 def declare(builder: Any, kind: Any, name: str) -> Any:
     """The function `name` of the module, an LLVM intrinsic as a rule."""
     found = builder.module.globals.get(name)
     return found if found is not None else ir.Function(builder.module, kind, name)
+
+
+def loop(
+    builder: Any, start: Any, end: Any, step: int, carried: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]
+) -> tuple[Any, list[Any]]:
+    """while i + step <= end: carried = body(i, carried); i += step. The last i and the values carried on."""
+    entry = builder.block
+    head, inside, done = (builder.append_basic_block(name) for name in ("head", "inside", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    i, values = builder.phi(I64), [builder.phi(v.type) for v in carried]
+    following = builder.add(i, I64(step))
+    builder.cbranch(builder.icmp_signed("<=", following, end), inside, done)
+    builder.position_at_end(inside)
+    new = body(i, list(values))
+    for phi, first, again in zip([i, *values], [start, *carried], [following, *new], strict=True):
+        phi.add_incoming(first, entry)
+        phi.add_incoming(again, builder.block)
+    builder.branch(head)
+    builder.position_at_end(done)
+    return i, values
+
+
+def opaque(builder: Any, value: Any) -> Any:
+    """The vector itself, hidden from the optimiser (which turns some vectors of constants to and fro without end)."""
+    return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0"), [value])
 
 
 def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:

@@ -19,7 +19,7 @@ from .packing import (
     split,
     window_geometry,
 )
-from .variants import variant
+from .variants import TILE, variant
 from .work import I32_MAX, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def conv2d_int48(call: Call) -> Work:
 
     packed, starts = buffer_sizes(g)
     scratch = (
-        (np.dtype(np.int16), packed + 2 * pieces), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96),
-        (np.dtype(np.int64), 96),
+        (np.dtype(np.int16), packed + 2 * pieces), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE),
+        (np.dtype(np.int64), TILE),
     )  # fmt: skip
     return Work(units, macs(call) / 60 + 1.0 * call.N * call.OH * call.OW * call.OC, bind, scratch)
 

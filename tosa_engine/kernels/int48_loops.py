@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import inline, jit
+from ._jit import few_of, inline, jit, panels_of, rows_of
 from .geometry import (
     BLOCK,
     BLOCKS,
@@ -26,9 +26,10 @@ from .geometry import (
     TAIL,
     WIDTH,
 )
-from .tensor_loops import add, fill, pack_rows, row_starts
-from .tile import MR, NR, tile_int16
-from .windows import window_rows
+from .scale import NR
+from .tensor_loops import add, add_bias, fill, group_panels, pack_block, pack_rows, row_starts
+from .tile import sums_pairs
+from .windows import MR, window_rows
 
 
 @inline
@@ -56,28 +57,34 @@ def conv(
 ) -> int:
     """CONV2D; `chunk` is the number of runs whose sums fit int32."""
     run_size = g[LENGTH] * 2 * NR
+    size = g[SEGMENTS] * run_size
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
         first = block * g[BLOCK]
         lines = min(g[BLOCK], g[HEIGHT] - first)
         pixels = lines * g[WIDTH]
-        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-        row_starts(g, pixels, rows)
+        if unit == low or group == 0:
+            pack_block(x, g, image, first, lines, a)
+            row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            channel = panel * NR
-            count = min(NR, g[CHANNELS] - channel)
-            for t in range(0, pixels, MR):
-                fill(0, sums)
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            done = 0
+            while done < pixels:
+                count = rows_of(simd) if pixels - done >= rows_of(simd) else few_of(simd)
+                whole = sums[: across * count * NR]
+                fill(0, whole)
                 for s in range(0, g[SEGMENTS], chunk):
-                    start = (panel * g[SEGMENTS] + s) * run_size
+                    start = panel * size + s * run_size
                     runs = min(chunk, g[SEGMENTS] - s)
-                    tile_int16(simd, a, rows, t, b, start, c, offsets[s:], runs, g[LENGTH])
-                    accumulate(c, sums)
-                for i in range(min(MR, pixels - t)):
-                    to = base + (t + i) * g[CHANNELS] + channel
-                    add(sums[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
+                    sums_pairs(simd, a, rows, done, count, b, start, size, across, c, offsets[s:], runs, g[LENGTH])
+                    accumulate(c, whole)
+                to = base + done * g[CHANNELS]
+                add_bias(whole, bias, panel * NR, across, count, min(count, pixels - done), out, to, g)
+                done += count
+            panel += across
     return -1
 
 

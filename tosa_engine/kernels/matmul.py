@@ -8,7 +8,7 @@ import numpy as np
 
 from . import geometry as at
 from .epilogue import parameters
-from .variants import variant
+from .variants import MOST_ROWS, TILE, variant
 from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Loop, Work, flat, geometry
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     g = {
         at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.LENGTH: pairs,
         at.ZERO: call.A_zp, at.REPEAT: call.B_zp,
-        at.BLOCK: max(6, min(call.H, BUFFER_BYTES // 2 // call.C)),
+        at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // 2 // call.C)),
     }  # fmt: skip
     g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
     g[at.PANELS] = panels
-    g[at.GROUPS] = max(1, min(panels, LEAST_UNITS // (g[at.BLOCKS] * call.N)))
+    g[at.GROUPS] = max(1, min(-(-panels // variant().panels), LEAST_UNITS // (g[at.BLOCKS] * call.N)))
     e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
     shape, zero = geometry(g), np.zeros(1, np.int64)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        return Loop(tensor_loops.matmul_int, variant(), x, y, shape, zero, e32, e64, limits, table, out)
+        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, zero, e32, e64, limits, table, out)
 
     scratch = (
-        (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + 8),
-        (np.dtype(np.int32), 96), (np.dtype(np.int16), pairs * 32),
+        (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),
+        (np.dtype(np.int32), TILE), (np.dtype(np.int16), pairs * 64),
     )  # fmt: skip
     return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / 50, bind, scratch)
 
@@ -73,16 +73,7 @@ def matmul_fp32(call: Call) -> Work:
     from . import tensor_loops
 
     panels = -(-call.W // 16)
-    groups = max(1, min(panels, LEAST_UNITS // call.N))
-    shape = geometry(
-        {
-            at.HEIGHT: call.H,
-            at.CHANNELS: call.W,
-            at.DEPTH: call.C,
-            at.PANELS: panels,
-            at.GROUPS: groups,
-        }
-    )
+    shape = geometry({at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels})
     zero = np.zeros(1, np.int64)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
@@ -90,5 +81,9 @@ def matmul_fp32(call: Call) -> Work:
 
         return Loop(tensor_loops.matmul_float, variant(), x, y, shape, zero, out)
 
-    scratch = ((np.dtype(np.int64), call.H + 8), (np.dtype(np.float32), 96), (np.dtype(np.float32), call.C * 16))
-    return Work(call.N * groups, call.N * call.H * call.W * call.C / 30, bind, scratch)
+    scratch = (
+        (np.dtype(np.int64), call.H + MOST_ROWS),
+        (np.dtype(np.float32), TILE),
+        (np.dtype(np.float32), call.C * 16),
+    )
+    return Work(call.N * panels, call.N * call.H * call.W * call.C / 30, bind, scratch)

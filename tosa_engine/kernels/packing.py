@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import geometry as at
+from .variants import MOST_ROWS, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, aligned, constant
 
 if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
+
+
+TILES = 4  # in a block of rows
 
 
 def window_geometry(call: Call, depth: int, repeat: int, itemsize: int) -> tuple[dict[int, int], list[int], int]:
@@ -40,31 +44,35 @@ def window_geometry(call: Call, depth: int, repeat: int, itemsize: int) -> tuple
     return found, offsets, run
 
 
-def flatten_pointwise(call: Call, g: dict[int, int]) -> None:
+def flatten_pointwise(call: Call, g: dict[int, int]) -> bool:
     """A 1 x 1 convolution without stride and padding is a product of all pixels: one column of N * OH * OW rows."""
     if (call.KH, call.KW, *call.stride, *call.pad) != (1, 1, 1, 1, 0, 0, 0, 0):
-        return
+        return False
     pixels, pitch = call.N * call.OH * call.OW, g[at.DEPTH]
     g.update({at.BATCH: 1, at.IN_HEIGHT: pixels, at.IN_WIDTH: 1, at.HEIGHT: pixels, at.WIDTH: 1, at.PITCH: pitch})
     g[at.BLOCK] = max(1, min(pixels, BUFFER_BYTES // 2 // pitch))
+    return True
 
 
 def split(g: dict[int, int], panels: int) -> int:
     """Cut the work into units: blocks of rows, and groups of panels where there are few rows. The number of units."""
+    simd = variant()
     g[at.PANELS] = panels
     per_image = -(-LEAST_UNITS // g[at.BATCH])
-    if g[at.HEIGHT] >= 2 * per_image:  # whole tiles where the output is a single column
-        least = -(-g[at.HEIGHT] // per_image)
-        g[at.BLOCK] = min(g[at.BLOCK], -(-least // 6) * 6 if g[at.WIDTH] == 1 else least)
+    least = -(-g[at.HEIGHT] // per_image)
+    if g[at.WIDTH] == 1:  # whole tiles, a few of them for each time that the weights are read
+        g[at.BLOCK] = max(1, min(g[at.BLOCK], -(-max(least, TILES * simd.rows) // simd.rows) * simd.rows))
+    elif g[at.HEIGHT] >= 2 * per_image:
+        g[at.BLOCK] = min(g[at.BLOCK], least)
     g[at.BLOCKS] = -(-g[at.HEIGHT] // g[at.BLOCK])
-    g[at.GROUPS] = max(1, min(panels, LEAST_UNITS // (g[at.BLOCKS] * g[at.BATCH])))
+    g[at.GROUPS] = max(1, min(-(-panels // simd.panels), LEAST_UNITS // (g[at.BLOCKS] * g[at.BATCH])))
     return g[at.BATCH] * g[at.BLOCKS] * g[at.GROUPS]
 
 
 def buffer_sizes(g: dict[int, int]) -> tuple[int, int]:
     """Elements of the packed rows (with room for reads past the last run) and of the row starts."""
     rows = (g[at.BLOCK] - 1) * g[at.JUMP_Y] + 1 + g[at.TAIL]
-    return rows * g[at.PITCH] + 64, g[at.BLOCK] * g[at.WIDTH] + 8
+    return rows * g[at.PITCH] + 64, g[at.BLOCK] * g[at.WIDTH] + MOST_ROWS
 
 
 def pack_panels(weight: Array, segments: int, group: int, dtype: Any) -> tuple[Array, int, int]:

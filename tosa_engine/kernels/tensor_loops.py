@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import inline, jit
+from ._jit import few_of, inline, jit, panels_of, rows_of
 from .geometry import (
     BLOCK,
     BLOCKS,
@@ -22,10 +22,12 @@ from .geometry import (
     GROUPS,
     HEIGHT,
     IN_HEIGHT,
+    IN_PLACE,
     IN_WIDTH,
     JUMP_X,
     JUMP_Y,
     LENGTH,
+    PADDING,
     PANELS,
     PITCH,
     REPEAT,
@@ -36,9 +38,10 @@ from .geometry import (
     WIDTH,
     ZERO,
 )  # fmt: skip
-from .scale import scale_rows
-from .tile import MR, NR, tile_float, tile_int16
-from .windows import window_rows
+from .scale import HAS_TABLE, NR, scale_rows
+from .tile import sums_float, tiles_pairs, tiles_quads
+from .variants import MOST_ROWS
+from .windows import MR, window_rows
 
 
 @inline
@@ -56,26 +59,26 @@ def fill(value: Any, target: Any) -> None:
 
 @jit
 def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
-    """Copy `count` input rows from row `top` on to the buffer `a`; outside the input there are zeros.
+    """Copy `count` input rows from row `top` on to the buffer `a`, ZERO subtracted; outside the input stands PADDING.
 
-    Of float32, the zero point is 0 and subtracting it changes nothing.
+    Of float32, ZERO is 0 and subtracting it changes nothing.
     """
-    depth, repeat, zero, pitch = g[DEPTH], g[REPEAT], g[ZERO], g[PITCH]
+    depth, repeat, zero, padding, pitch = g[DEPTH], g[REPEAT], g[ZERO], g[PADDING], g[PITCH]
     columns = pitch // (depth * repeat)
     for r in range(count):
         y = top + r * g[STEP_Y]
         row = a[r * pitch : (r + 1) * pitch]
         if y < 0 or y >= g[IN_HEIGHT]:
-            fill(0, row)
+            fill(padding, row)
             continue
         start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
         source = x[start : start + g[IN_WIDTH] * depth]
         if g[STEP_X] == 1 and repeat == 1:
             before = min(-g[FIRST_X], columns) * depth
             inside = max(0, min(columns + g[FIRST_X], g[IN_WIDTH]) * depth)
-            fill(0, row[:before])
+            fill(padding, row[:before])
             convert(source, zero, row[before : before + inside])
-            fill(0, row[before + inside :])
+            fill(padding, row[before + inside :])
         else:
             pack_columns_apart(source, g, zero, columns, row)
 
@@ -88,7 +91,7 @@ def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -
         column = g[FIRST_X] + p * g[STEP_X]
         pixel = row[p * depth * repeat : (p + 1) * depth * repeat]
         if column < 0 or column >= g[IN_WIDTH]:
-            fill(0, pixel)
+            fill(g[PADDING], pixel)
         elif repeat == 1:
             convert(source[column * depth : (column + 1) * depth], zero, pixel)
         else:
@@ -96,78 +99,119 @@ def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -
                 fill(source[column * depth + i] - zero, pixel[i * repeat : (i + 1) * repeat])
 
 
+@inline
+def pack_block(x: Any, g: Any, image: int, first: int, lines: int, a: Any) -> None:
+    """The input of `lines` output rows, from row `first` on."""
+    pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+
+
+@inline
+def straight(start: int, step: int, pixels: int, rows: Any) -> None:
+    """Rows at equal distances; the last one repeats to fill a tile."""
+    for p in range(pixels + MOST_ROWS):
+        rows[p] = start + min(p, pixels - 1) * step
+
+
 @jit
 def row_starts(g: Any, pixels: int, rows: Any) -> None:
     """Where each output pixel's first input element lies in the packed buffer; the last one repeats to fill a tile."""
-    for p in range(pixels + MR):
+    for p in range(pixels + MOST_ROWS):
         pixel = min(p, pixels - 1)
         line = pixel // g[WIDTH]
         rows[p] = line * g[JUMP_Y] * g[PITCH] + (pixel - line * g[WIDTH]) * g[JUMP_X]
 
 
 @inline
+def look_up(table: Any, out: Any, to: int, stride: int, rows: int, count: int) -> None:
+    """Entries of a table of 256 instead of the int8 values that index it."""
+    for r in range(rows):
+        for j in range(count):
+            at = to + r * stride + j
+            out[at] = table[np.int64(out[at]) + 128]
+
+
+@inline
 def finish(
-    simd: Any,
-    g: Any,
-    c: Any,
-    e32: Any,
-    e64: Any,
-    pitch: int,
-    channel: int,
-    limits: Any,
-    table: Any,
-    out: Any,
-    to: int,
-    rows: int,
-    count: int,
-) -> None:
-    """The epilogue of `rows` pixels (or matrix rows) of one panel: bias, scale, zero point, clip, table."""
-    stride = g[CHANNELS]
-    scale_rows(simd, c, e32, e64, pitch, channel, limits, out, to, stride, rows, count)
-    if limits[3] != 0:
-        for r in range(rows):
-            for j in range(count):
-                at = to + r * stride + j
-                out[at] = table[np.int64(out[at]) + 128]
+    simd: Any, g: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, table: Any, out: Any, to: int,
+    rows: int, count: int,
+) -> None:  # fmt: skip
+    """The epilogue of `rows` pixels of one panel: bias, scale, zero point, clip, table."""
+    scale_rows(simd, c, e32, e64, pitch, channel, limits, out, to, g[CHANNELS], rows, count)
+    if limits[HAS_TABLE] != 0:
+        look_up(table, out, to, g[CHANNELS], rows, count)
+
+
+@inline
+def group_panels(simd: Any, g: Any, group: int) -> Any:
+    """The first panel of a group, and the one behind its last. Groups are cut where tiles are."""
+    across = panels_of(simd)
+    tiles = -(-g[PANELS] // across)
+    return tiles * group // g[GROUPS] * across, min(g[PANELS], tiles * (group + 1) // g[GROUPS] * across)
 
 
 @jit
-def conv_int(
-    simd: Any,
-    x: Any,
-    b: Any,
-    g: Any,
-    offsets: Any,
-    e32: Any,
-    e64: Any,
-    limits: Any,
-    table: Any,
-    out: Any,
-    a: Any,
-    rows: Any,
-    c: Any,
-    low: int,
-    high: int,
-) -> int:
-    """CONV2D of int8 (or int16 pairs in general) with the epilogue: bias, scale, zero point, clip, table."""
-    panel_size = g[SEGMENTS] * g[LENGTH] * 2 * NR
-    pitch = g[PANELS] * NR
+def conv_quads(
+    simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+    rows: Any, c: Any, low: int, high: int,
+) -> int:  # fmt: skip
+    """CONV2D of int8 by int8 in quads, with the epilogue: bias, scale, zero point, clip, table."""
+    size = g[SEGMENTS] * g[LENGTH] * 4 * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
         first = block * g[BLOCK]
         lines = min(g[BLOCK], g[HEIGHT] - first)
         pixels = lines * g[WIDTH]
-        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-        row_starts(g, pixels, rows)
+        source = x if g[IN_PLACE] != 0 else a
+        if unit == low or group == 0:
+            if g[IN_PLACE] != 0:
+                straight(first * g[PITCH], g[PITCH], pixels, rows)
+            else:
+                pack_block(x, g, image, first, lines, a)
+                row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            channel = panel * NR
-            count = min(NR, g[CHANNELS] - channel)
-            for t in range(0, pixels, MR):
-                tile_int16(simd, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
-                to = base + t * g[CHANNELS] + channel
-                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, pixels - t), count)
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            columns = min(across * NR, g[CHANNELS] - panel * NR)
+            tiles_quads(
+                simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[SEGMENTS], g[LENGTH], e32, e64,
+                g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
+            )  # fmt: skip
+            if limits[HAS_TABLE] != 0:
+                look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
+            panel += across
+    return -1
+
+
+@jit
+def conv_pairs(
+    simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+    rows: Any, c: Any, low: int, high: int,
+) -> int:  # fmt: skip
+    """CONV2D of int8 in int16 pairs, zero points subtracted, with the same epilogue."""
+    size = g[SEGMENTS] * g[LENGTH] * 2 * NR
+    for unit in range(low, high):
+        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
+        image = unit // g[GROUPS] // g[BLOCKS]
+        first = block * g[BLOCK]
+        lines = min(g[BLOCK], g[HEIGHT] - first)
+        pixels = lines * g[WIDTH]
+        if unit == low or group == 0:
+            pack_block(x, g, image, first, lines, a)
+            row_starts(g, pixels, rows)
+        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            columns = min(across * NR, g[CHANNELS] - panel * NR)
+            tiles_pairs(
+                simd, a, rows, pixels, b, panel * size, size, across, c, offsets, g[SEGMENTS], g[LENGTH], e32, e64,
+                g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
+            )  # fmt: skip
+            if limits[HAS_TABLE] != 0:
+                look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
+            panel += across
     return -1
 
 
@@ -216,25 +260,46 @@ def conv_float(
     simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
 ) -> int:
     """CONV2D of float32: fused multiply-adds in the order ky, kx, ic, then the bias."""
-    panel_size = g[SEGMENTS] * g[LENGTH] * NR
+    size = g[SEGMENTS] * g[LENGTH] * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
         first = block * g[BLOCK]
         lines = min(g[BLOCK], g[HEIGHT] - first)
         pixels = lines * g[WIDTH]
-        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-        row_starts(g, pixels, rows)
+        if unit == low or group == 0:
+            pack_block(x, g, image, first, lines, a)
+            row_starts(g, pixels, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            channel = panel * NR
-            count = min(NR, g[CHANNELS] - channel)
-            for t in range(0, pixels, MR):
-                tile_float(simd, a, rows, t, b, panel * panel_size, c, offsets, g[SEGMENTS], g[LENGTH])
-                for i in range(min(MR, pixels - t)):
-                    to = base + (t + i) * g[CHANNELS] + channel
-                    add(c[i * NR : i * NR + count], bias[channel : channel + count], out[to : to + count])
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            done = 0
+            while done < pixels:
+                count = rows_of(simd) if pixels - done >= rows_of(simd) else few_of(simd)
+                start = panel * size
+                sums_float(simd, a, rows, done, count, b, start, size, across, c, offsets, g[SEGMENTS], g[LENGTH])
+                add_bias(
+                    c, bias, panel * NR, across, count, min(count, pixels - done), out, base + done * g[CHANNELS], g
+                )
+                done += count
+            panel += across
     return -1
+
+
+@inline
+def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int, out: Any, to: int, g: Any) -> None:
+    """out[to + r * CHANNELS + channel + j] = c[panel, r, NR] + bias for `rows` of the tile's `pitch` rows."""
+    for p in range(across):
+        first = channel + p * NR
+        count = min(NR, g[CHANNELS] - first)
+        for r in range(rows):
+            at = to + r * g[CHANNELS] + first
+            add(
+                c[(p * pitch + r) * NR : (p * pitch + r) * NR + count],
+                bias[first : first + count],
+                out[at : at + count],
+            )
 
 
 @inline
@@ -275,43 +340,39 @@ def depthwise_float(
 
 
 @jit
-def matmul_int(
-    simd: Any,
-    x: Any,
-    y: Any,
-    g: Any,
-    offsets: Any,
-    e32: Any,
-    e64: Any,
-    limits: Any,
-    table: Any,
-    out: Any,
-    a: Any,
-    rows: Any,
-    c: Any,
-    b: Any,
-    low: int,
-    high: int,
-) -> int:
+def matmul_pairs(
+    simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+    rows: Any, c: Any, b: Any, low: int, high: int,
+) -> int:  # fmt: skip
     """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
-    pitch, length = g[PANELS] * NR, g[LENGTH]
+    size = g[LENGTH] * 2 * NR
     for unit in range(low, high):
         group, block, batch = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS], unit // g[GROUPS] // g[BLOCKS]
         first = block * g[BLOCK]
         lines = min(g[BLOCK], height - first)
-        source = (batch * height + first) * depth
-        convert(x[source : source + lines * depth], g[ZERO], a[: lines * depth])
-        for i in range(lines + MR):
-            rows[i] = min(i, lines - 1) * depth
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            channel = panel * NR
-            count = min(NR, width - channel)
-            pack_panel(y, batch * depth * width + channel, depth, width, count, g[REPEAT], b)
-            for t in range(0, lines, MR):
-                tile_int16(simd, a, rows, t, b, 0, c, offsets, 1, length)
-                to = (batch * height + first + t) * width + channel
-                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, min(MR, lines - t), count)
+        if unit == low or group == 0:
+            source = (batch * height + first) * depth
+            convert(x[source : source + lines * depth], g[ZERO], a[: lines * depth])
+            straight(0, depth, lines, rows)
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            columns = min(across * NR, width - panel * NR)
+            for p in range(across):
+                column = (panel + p) * NR
+                count = min(NR, width - column)
+                pack_panel(
+                    y, batch * depth * width + column, depth, width, count, g[REPEAT], b[p * size : (p + 1) * size]
+                )
+            to = (batch * height + first) * width + panel * NR
+            tiles_pairs(
+                simd, a, rows, lines, b, 0, size, across, c, offsets, 1, g[LENGTH], e32, e64, g[PANELS] * NR,
+                panel * NR, limits, out, to, width, columns,
+            )  # fmt: skip
+            if limits[HAS_TABLE] != 0:
+                look_up(table, out, to, width, lines, columns)
+            panel += across
     return -1
 
 
@@ -333,19 +394,20 @@ def matmul_float(
     """MATMUL of float32: fused multiply-adds in the order of c."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
     for unit in range(low, high):
-        group, batch = unit % g[GROUPS], unit // g[GROUPS]
-        for i in range(height + MR):
-            rows[i] = (batch * height + min(i, height - 1)) * depth
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            channel = panel * NR
-            count = min(NR, width - channel)
-            fill(np.float32(0.0), b)
-            for k in range(depth):
-                source = (batch * depth + k) * width + channel
-                convert(y[source : source + count], 0, b[k * NR : k * NR + count])
-            for t in range(0, height, MR):
-                tile_float(simd, x, rows, t, b, 0, c, offsets, 1, depth)
-                for i in range(min(MR, height - t)):
-                    to = (batch * height + t + i) * width + channel
-                    convert(c[i * NR : i * NR + count], 0, out[to : to + count])
+        panel, batch = unit % g[PANELS], unit // g[PANELS]
+        straight(batch * height * depth, depth, height, rows)
+        column = panel * NR
+        columns = min(NR, width - column)
+        fill(np.float32(0.0), b)
+        for k in range(depth):
+            source = (batch * depth + k) * width + column
+            convert(y[source : source + columns], 0, b[k * NR : k * NR + columns])
+        done = 0
+        while done < height:
+            count = rows_of(simd) if height - done >= rows_of(simd) else few_of(simd)
+            sums_float(simd, x, rows, done, count, b, 0, 0, 1, c, offsets, 1, depth)
+            for r in range(min(count, height - done)):
+                to = (batch * height + done + r) * width + column
+                convert(c[r * NR : r * NR + columns], 0, out[to : to + columns])
+            done += count
     return -1

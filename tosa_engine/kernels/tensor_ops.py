@@ -28,7 +28,7 @@ from .packing import (
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
-from .variants import variant
+from .variants import TILE, variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
@@ -58,30 +58,39 @@ def fits_output(call: Call) -> bool:
 
 
 def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
-    """CONV2D of int8 input and int8 or int4 weights."""
+    """CONV2D of int8 input and int8 or int4 weights, in quads where the variant has them and the weights are bytes."""
     from . import tensor_loops
 
     if not fits_output(call):
         assert epilogue is None
         return conv2d_wide(call)
-    g, offsets, run = window_geometry(call, call.IC, 1, 2)
-    flatten_pointwise(call, g)
-    weight = constant(call, "weight").astype(np.int16) - np.int16(call.weight_zp)
-    b, steps, panels = pack_panels(weight.reshape(call.OC, -1), len(offsets), 2, np.int16)
-    assert steps == -(-run // 2)
-    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.ZERO: call.input_zp, at.CHANNELS: call.OC})
+    weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
+    quads = variant().quads and bool(abs(weight + 0.5).max() < 128)
+    g, offsets, _ = window_geometry(call, call.IC, 1, 1 if quads else 2)
+    whole = flatten_pointwise(call, g)
+    bias = per_channel_bias(call, call.OC)
+    if quads:
+        g.update({at.PADDING: call.input_zp, at.IN_PLACE: whole and call.IC % 4 == 0})
+        bias = (bias - (128 + call.input_zp) * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+    else:
+        g[at.ZERO] = call.input_zp
+    element = np.dtype(np.int8 if quads else np.int16)
+    b, steps, panels = pack_panels(weight, len(offsets), 4 if quads else 2, element)
+    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.CHANNELS: call.OC})
     units = split(g, panels)
-    e32, e64, limits, table = parameters(epilogue, per_channel_bias(call, call.OC), call.OC, panels * 16)
+    scaling = parameters(epilogue, bias, call.OC, panels * 16)
     shape, distances = geometry(g), np.array(offsets, np.int64)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-
-        return Loop(tensor_loops.conv_int, variant(), x, b, shape, distances, e32, e64, limits, table, out)
+        loop = tensor_loops.conv_quads if quads else tensor_loops.conv_pairs
+        return Loop(loop, variant(), x, b, shape, distances, *scaling, out)
 
     packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
-    return Work(units, macs(call) / 60 + 0.4 * call.N * call.OH * call.OW * call.OC, bind, scratch)
+    packed = 64 if g.get(at.IN_PLACE) else packed
+    scratch = ((element, packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
+    speed = 200 if quads else 60  # products per nanosecond
+    return Work(units, macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC, bind, scratch)
 
 
 def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
@@ -129,7 +138,7 @@ def conv2d_fp32(call: Call) -> Work:
         return Loop(tensor_loops.conv_float, variant(), x, b, shape, distances, bias, out)
 
     packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts), (np.dtype(np.float32), 96))
+    scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts), (np.dtype(np.float32), TILE))
     return Work(units, macs(call) / 30, bind, scratch)
 
 

@@ -1,237 +1,189 @@
-"""The tile micro-kernel: MR rows times NR columns of a matrix product, all of K at once, accumulators in registers.
+"""The tile micro-kernel: some rows times one or two panels of a matrix product, all of K at once, in registers.
 
 Rows are read in place: each has its own start in `a`, and K comes in `segments` runs of `length` steps that start at
-the same distances `offsets` from every row's start (the kernel rows of a convolution). Columns are packed as
-[segment, step, NR, group], `group` being the number of neighbours along K that one step takes: 2 for int16 (one
-instruction multiplies pairs and adds them), 1 for float32.
+the same distances `offsets` from every row's start (the kernel rows of a convolution). Columns come in panels of NR,
+each packed as [segment, step, NR, group], `size` elements; `group` is the number of neighbours along K that one step
+takes:
 
-`emit` writes the LLVM IR for a kind of vector unit; the generic forms below it are plain code with the same bytes. A
-new variant (VNNI, NEON) is one more `Unit`.
+    quads   int8, 4: bytes of a, made unsigned by adding 128, times bytes of b, four products added up at once. The
+            caller takes away with the bias what 128 adds.
+    pairs   int16, 2: one instruction multiplies pairs and adds them.
+    float   float32, 1: fused multiply-adds.
+
+Integer sums wrap: the caller has proved that the result fits. Each kind has a plain twin with the same bytes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import numpy as np
 
 from ..numerics.fma import fma32
-from ._jit import JIT, inline, jit, native
+from ._jit import JIT, few_of, inline, jit, masks, native, rows_of
+from .scale import HIGH_WORDS, NR, scale_rows
 
 if JIT:
-    from . import emitting as e
-    from ._jit import intrinsic, ir, numba_types
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-MR: Final = 6
-NR: Final = 16
-LANES: Final = 8
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How one vector unit multiplies and adds: `group` elements of `element` bits per step and lane."""
-
-    name: str
-    needs: tuple[str, ...]
-    element: str  # "i16" or "f32"
-    group: int
-    step: Callable[[Any, Any, Any, Any], Any]
-
-
-def _declare(module: Any, kind: Any, name: str) -> Any:
-    return module.globals[name] if name in module.globals else ir.Function(module, kind, name)
-
-
-def _pmaddwd(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
-    wide, pairs = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(16), 2 * LANES)
-    multiply = _declare(builder.module, ir.FunctionType(wide, [pairs, pairs]), "llvm.x86.avx2.pmadd.wd")
-    return builder.add(accumulator, builder.call(multiply, [builder.bitcast(row, pairs), column]))
-
-
-def _fma(builder: Any, accumulator: Any, row: Any, column: Any) -> Any:
-    vector = ir.VectorType(ir.FloatType(), LANES)
-    fused = _declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32")
-    return builder.call(fused, [row, column, accumulator])
-
-
-AVX2_INT16 = Unit("avx2", ("avx2",), "i16", 2, _pmaddwd)
-AVX2_FLOAT = Unit("avx2", ("avx2", "fma"), "f32", 1, _fma)
+    from .tile_emit import scaled_tile, sums_tile
 
 
 @jit
-def generic_tile_int16(
-    a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
-) -> None:
-    """The int32 tile c[MR * NR] of a (int16) and b (int16 pairs)."""
-    for i in range(MR * NR):
-        c[i] = 0
-    at = start
-    for s in range(segments):
-        for k in range(length):
-            for i in range(MR):
-                left = rows[first + i] + offsets[s] + 2 * k
-                even, odd = np.int32(a[left]), np.int32(a[left + 1])
-                for j in range(NR):
-                    c[i * NR + j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
-            at += 2 * NR
+def plain_quads(
+    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
+    segments: int, length: int,
+) -> None:  # fmt: skip
+    """c[panel, r, NR] = sum over K of (a + 128) * b for `count` rows."""
+    for p in range(panels):
+        for r in range(count):
+            sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
+            sums[:] = 0
+            for s in range(segments):
+                left = rows[first + r] + offsets[s]
+                for k in range(length):
+                    at = start + p * size + (s * length + k) * 4 * NR
+                    for i in range(4):
+                        value = np.int32(a[left + 4 * k + i]) + np.int32(128)
+                        for j in range(NR):
+                            sums[j] += value * np.int32(b[at + 4 * j + i])
+
+
+@jit
+def plain_pairs(
+    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
+    segments: int, length: int,
+) -> None:  # fmt: skip
+    """c[panel, r, NR] = sum over K of a * b for `count` rows."""
+    for p in range(panels):
+        for r in range(count):
+            sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
+            sums[:] = 0
+            for s in range(segments):
+                left = rows[first + r] + offsets[s]
+                for k in range(length):
+                    at = start + p * size + (s * length + k) * 2 * NR
+                    even, odd = np.int32(a[left + 2 * k]), np.int32(a[left + 2 * k + 1])
+                    for j in range(NR):
+                        sums[j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
 
 
 fma = jit(fma32)
 
 
 @jit
-def generic_tile_float(
-    a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
-) -> None:
-    """The float32 tile c[MR * NR] of a and b, each product fused with its addition, in the order of K."""
-    for i in range(MR * NR):
-        c[i] = np.float32(0.0)
-    at = start
-    for s in range(segments):
-        for k in range(length):
-            for i in range(MR):
-                left = a[rows[first + i] + offsets[s] + k]
-                for j in range(NR):
-                    c[i * NR + j] = fma(left, b[at + j], c[i * NR + j])
-            at += NR
+def plain_float(
+    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
+    segments: int, length: int,
+) -> None:  # fmt: skip
+    """c[panel, r, NR] = sum over K of a * b for `count` rows: products fused with additions, in the order of K."""
+    for p in range(panels):
+        for r in range(count):
+            sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
+            sums[:] = 0
+            for s in range(segments):
+                left = rows[first + r] + offsets[s]
+                for k in range(length):
+                    at = start + p * size + (s * length + k) * NR
+                    for j in range(NR):
+                        sums[j] = fma(a[left + k], b[at + j], sums[j])
 
 
-def _emit_tile(unit: Unit, builder: Any, a: Any, rows: Any, b: Any, c: Any, offsets: Any, counts: Any) -> None:
-    """The two loops over segments and steps, with MR x 2 vector accumulators as phi nodes."""
-    segments, length = counts
-    whole = ir.FloatType() if unit.element == "f32" else ir.IntType(32)
-    i64 = ir.IntType(64)
-    vector = ir.VectorType(whole, LANES)
-    panel = vector if unit.group == 1 else ir.VectorType(ir.IntType(16), 2 * LANES)
-    vectors = NR // LANES
-    zero, one = ir.Constant(i64, 0), ir.Constant(i64, 1)
-    clear = ir.Constant(vector, [0] * LANES)
-    columns = builder.bitcast(b, panel.as_pointer())
-    starts = [builder.load(builder.gep(rows, [ir.Constant(i64, i)])) for i in range(MR)]
-    entry = builder.block
-    outer, inner, after, done = (builder.append_basic_block(name) for name in ("segment", "step", "next", "done"))
-    builder.branch(outer)
+def _sums(kind: str, plain: Any) -> Any:
+    if not JIT:
+        full1 = full2 = few1 = few2 = plain
+    else:
+        full1, full2, few1, few2 = (sums_tile(kind, full, two) for full in (True, False) for two in (False, True))
 
-    builder.position_at_end(outer)
-    segment, base = builder.phi(i64, "segment"), builder.phi(i64, "base")
-    sums = [builder.phi(vector) for _ in range(MR * vectors)]
-    offset = builder.load(builder.gep(offsets, [segment]))
-    lefts = []
-    for start in starts:
-        address = builder.gep(a, [builder.add(start, offset)])
-        lefts.append(builder.bitcast(address, whole.as_pointer()))
-    builder.branch(inner)
-
-    builder.position_at_end(inner)
-    k = builder.phi(i64, "k")
-    partial = [builder.phi(vector) for _ in range(MR * vectors)]
-    at = builder.add(base, builder.mul(k, ir.Constant(i64, vectors)))
-    loaded = []
-    for j in range(vectors):
-        column = builder.load(builder.gep(columns, [builder.add(at, ir.Constant(i64, j))]))
-        column.align = 32
-        loaded.append(column)
-    new = []
-    for i in range(MR):
-        scalar = builder.load(builder.gep(lefts[i], [k]))
-        scalar.align = 2 if unit.group == 2 else 4
-        lane = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(
-            lane, ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        )
-        new += [unit.step(builder, partial[i * vectors + j], spread, loaded[j]) for j in range(vectors)]
-    following = builder.add(k, one)
-    builder.cbranch(builder.icmp_signed("<", following, length), inner, after)
-
-    builder.position_at_end(after)
-    next_segment = builder.add(segment, one)
-    next_base = builder.add(base, builder.mul(length, ir.Constant(i64, vectors)))
-    builder.cbranch(builder.icmp_signed("<", next_segment, segments), outer, done)
-
-    for phi, first, again in ((segment, zero, next_segment), (base, zero, next_base)):
-        phi.add_incoming(first, entry)
-        phi.add_incoming(again, after)
-    k.add_incoming(zero, outer)
-    k.add_incoming(following, inner)
-    for total, part, result in zip(sums, partial, new, strict=True):
-        total.add_incoming(clear, entry)
-        total.add_incoming(result, after)
-        part.add_incoming(total, outer)
-        part.add_incoming(result, inner)
-
-    builder.position_at_end(done)
-    for i, value in enumerate(new):
-        target = builder.gep(c, [ir.Constant(i64, i * LANES)])
-        builder.store(value, builder.bitcast(target, vector.as_pointer())).align = 4
-
-
-def emit(unit: Unit) -> Any:
-    """The intrinsic tile(a, rows, first, b, start, c, offsets, segments, length) for a vector unit.
-
-    `a` and `b` are arrays of the unit's element, b aligned to 32 bytes with `start` a multiple of a whole step; `rows`
-    (MR of them from `first`) and `offsets` are int64 arrays of element distances in `a`; `c` has MR * NR accumulators.
-    """
-
-    @intrinsic
+    @inline
     def tile(
-        typingctx: Any,
-        simd: Any,
-        a: Any,
-        rows: Any,
-        first: Any,
-        b: Any,
-        start: Any,
-        c: Any,
-        offsets: Any,
-        segments: Any,
-        length: Any,
-    ) -> Any:
-        index = numba_types.int64
-        sig = numba_types.void(simd, a, rows, index, b, index, c, offsets, index, index)
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kinds = signature.args
-            element = ir.IntType(16) if unit.element == "i16" else ir.FloatType()
-            whole = ir.IntType(32) if unit.element == "i16" else ir.FloatType()
-            i64 = ir.IntType(64)
-            a_data = e.pointer(context, builder, kinds[1], args[1], element)
-            row_data = builder.gep(e.pointer(context, builder, kinds[2], args[2], i64), [args[3]])
-            b_data = builder.gep(e.pointer(context, builder, kinds[4], args[4], element), [args[5]])
-            c_data = e.pointer(context, builder, kinds[6], args[6], whole)
-            offset_data = e.pointer(context, builder, kinds[7], args[7], i64)
-            _emit_tile(unit, builder, a_data, row_data, b_data, c_data, offset_data, (args[8], args[9]))
-            return context.get_dummy_value()
-
-        return sig, codegen
+        simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
+        offsets: Any, segments: int, length: int,
+    ) -> None:  # fmt: skip
+        """c[panel, r, NR] = the sums of `count` rows, which are rows_of(simd) or few_of(simd)."""
+        if not native(simd):
+            plain(a, rows, first, count, b, start, size, panels, c, offsets, segments, length)
+        elif count == rows_of(simd):
+            if panels == 1:
+                full1(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+            else:
+                full2(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+        elif panels == 1:
+            few1(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+        else:
+            few2(simd, a, rows, first, b, start, size, c, offsets, segments, length)
 
     return tile
 
 
-if JIT:
-    native_tile_int16, native_tile_float = emit(AVX2_INT16), emit(AVX2_FLOAT)
+sums_pairs, sums_float = _sums("pairs", plain_pairs), _sums("float", plain_float)
 
 
-@inline
-def tile_int16(
-    simd: Any, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
-) -> None:
-    """The unit's tile, or the generic one."""
-    if native(simd):
-        native_tile_int16(simd, a, rows, first, b, start, c, offsets, segments, length)
+def _scaled(kind: str, plain: Any) -> Any:
+    if not JIT:
+        full1 = full2 = few1 = few2 = plain
     else:
-        generic_tile_int16(a, rows, first, b, start, c, offsets, segments, length)
+        full1, full2, few1, few2 = (scaled_tile(kind, full, two) for full in (True, False) for two in (False, True))
+
+    @inline
+    def tile(
+        simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
+        offsets: Any, segments: int, length: int, e32: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
+        stride: int, columns: int, fused: bool,
+    ) -> None:  # fmt: skip
+        if not native(simd):
+            plain(a, rows, first, count, b, start, size, panels, c, offsets, segments, length)
+        elif count == rows_of(simd):
+            if panels == 1:
+                full1(
+                    simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                    out, to, stride, columns, fused,
+                )  # fmt: skip
+            else:
+                full2(
+                    simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                    out, to, stride, columns, fused,
+                )  # fmt: skip
+        elif panels == 1:
+            few1(
+                simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                out, to, stride, columns, fused,
+            )  # fmt: skip
+        else:
+            few2(
+                simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                out, to, stride, columns, fused,
+            )  # fmt: skip
+
+    @inline
+    def tiles(
+        simd: Any, a: Any, rows: Any, pixels: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
+        segments: int, length: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
+        stride: int, columns: int,
+    ) -> None:  # fmt: skip
+        """out[to + r * stride + j] = the scaled sums of `pixels` rows and `columns` columns of one or two panels.
+
+        The last tile reaches back into rows that were done, so that it is whole; they get the same bytes again. `rows`
+        goes on behind the last row as far as a tile does.
+        """
+        full, few = rows_of(simd), few_of(simd)
+        fused = native(simd) and limits[HIGH_WORDS] != 0 and pixels >= few and (masks(simd) or columns == panels * NR)
+        done = 0
+        while done < pixels:
+            count = full if pixels - done >= full else few
+            first = max(0, min(done, pixels - count))
+            at = to + first * stride
+            tile(
+                simd, a, rows, first, count, b, start, size, panels, c, offsets, segments, length, e32, pitch, channel,
+                limits, out, at, stride, columns, fused,
+            )  # fmt: skip
+            if not fused:
+                for p in range(panels):
+                    scale_rows(
+                        simd, c[p * count * NR :], e32, e64, pitch, channel + p * NR, limits, out, at + p * NR, stride,
+                        min(count, pixels - first), min(NR, columns - p * NR),
+                    )  # fmt: skip
+            done = first + count
+
+    return tiles
 
 
-@inline
-def tile_float(
-    simd: Any, a: Any, rows: Any, first: int, b: Any, start: int, c: Any, offsets: Any, segments: int, length: int
-) -> None:
-    """The unit's tile, or the generic one."""
-    if native(simd):
-        native_tile_float(simd, a, rows, first, b, start, c, offsets, segments, length)
-    else:
-        generic_tile_float(a, rows, first, b, start, c, offsets, segments, length)
+tiles_quads, tiles_pairs = _scaled("quads", plain_quads), _scaled("pairs", plain_pairs)

@@ -15,15 +15,20 @@ from ..errors import Unsupported, UsageError
 
 @dataclass(frozen=True)
 class Variant:
-    """`lanes` int32 in one vector; a tile of `rows` rows; `group8` neighbours along K in one step of int8 products (4:
-    one instruction multiplies unsigned by signed bytes and adds four products; 2: they are widened to int16 pairs).
+    """`lanes` int32 in one vector; tiles of `rows` rows, or of `few` where fewer are left, times `panels` panels.
+
+    `quads`: one instruction multiplies unsigned by signed bytes and adds up four products. `masks`: a part of a vector
+    can be stored.
     """
 
     name: str
     needs: tuple[str, ...]
     lanes: int = 8
     rows: int = 6
-    group8: int = 2
+    few: int = 2
+    panels: int = 1
+    quads: bool = False
+    masks: bool = False
 
     @property
     def native(self) -> bool:
@@ -35,12 +40,14 @@ AVX512: Final = ("avx512f", "avx512bw", "avx512dq", "avx512vl", *AVX2)
 GENERIC: Final = Variant("generic", ())
 # the best first
 VARIANTS: Final = (
-    Variant("avx512vnni", ("avx512vnni", *AVX512), lanes=16, rows=12, group8=4),
-    Variant("avx512", AVX512, lanes=16, rows=12),
-    Variant("avxvnni", ("avxvnni", *AVX2), group8=4),
+    Variant("avx512vnni", ("avx512vnni", *AVX512), lanes=16, rows=12, few=4, panels=2, quads=True, masks=True),
+    Variant("avx512", AVX512, lanes=16, rows=12, few=4, panels=2, masks=True),
+    Variant("avxvnni", ("avxvnni", *AVX2), quads=True),
     Variant("avx2", AVX2),
     GENERIC,
 )
+MOST_ROWS: Final = max(v.rows for v in VARIANTS)
+TILE: Final = max(v.rows * v.panels for v in VARIANTS) * 16  # accumulators of the largest tile
 
 
 def variant() -> Variant:

@@ -1,0 +1,237 @@
+"""The LLVM IR of the tile (see `tile`): K loops with the accumulators in registers, and what happens to them then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from . import emitting as e
+from . import scale
+from ._jit import intrinsic, ir, numba_types
+from .scale import NR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .variants import Variant
+
+UNROLL: Final = 4  # steps between reloads of the rows' addresses, which are more than there are registers
+SIGNS: Final = 0x80808080  # added to four bytes without carries, makes them unsigned: each grows by 128
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the tile multiplies: `group` elements per step, and per lane of a vector."""
+
+    name: str
+    element: Any
+    group: int
+
+    @property
+    def total(self) -> Any:
+        return e.FLOAT if self.element is e.FLOAT else e.I32
+
+    def step(self, builder: Any, simd: Variant, total: Any, row: Any, column: Any) -> Any:
+        if self.name == "quads":
+            return e.multiply_quads(builder, total, row, column)
+        if self.name == "pairs":
+            return e.multiply_pairs(builder, total, row, column, vnni=simd.quads)
+        name = f"llvm.fma.v{simd.lanes}f32"
+        return builder.call(
+            e.declare(builder, ir.FunctionType(total.type, [total.type] * 3), name), [row, column, total]
+        )
+
+    def spread(self, builder: Any, lanes: int, address: Any, signs: Any) -> Any:
+        """The group at an address in all lanes."""
+        value = builder.load(builder.bitcast(address, self.total.as_pointer()))
+        value.align = 4 // self.group
+        found = e.spread(builder, value, lanes)
+        return builder.xor(found, signs) if self.name == "quads" else found
+
+
+KINDS: Final = {k.name: k for k in (Kind("quads", e.I8, 4), Kind("pairs", e.I16, 2), Kind("float", e.FLOAT, 1))}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` times `panels` panels; values are in the order row, panel, part of the panel."""
+
+    kind: Kind
+    simd: Variant
+    rows: int
+    panels: int
+
+    @property
+    def parts(self) -> int:
+        return NR // self.simd.lanes
+
+    def sums(
+        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, counts: Sequence[Any]
+    ) -> list[Any]:
+        """The accumulators: a loop over segments, in it one over steps, unrolled as far as they go."""
+        segments, length = counts
+        lanes, kind = self.simd.lanes, self.kind
+        first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
+        panels = [builder.gep(b, [builder.mul(size, e.I64(p))]) for p in range(self.panels)]
+
+        signs = e.opaque(builder, e.constant(lanes, e.I32, SIGNS)) if kind.name == "quads" else None
+
+        def segment(s: Any, totals: list[Any]) -> list[Any]:
+            offset = builder.load(builder.gep(offsets, [s]))
+            lefts = [builder.gep(a, [builder.add(row, offset)]) for row in first]
+            base = builder.mul(builder.mul(s, length), e.I64(NR * kind.group))
+            columns = [builder.gep(panel, [base]) for panel in panels]
+
+            def steps(count: int) -> Any:
+                def body(k: Any, totals: list[Any]) -> list[Any]:
+                    for u in range(count):
+                        totals = self._step(builder, lefts, columns, builder.add(k, e.I64(u)), totals, signs)
+                    return totals
+
+                return body
+
+            k, totals = e.loop(builder, e.I64(0), length, UNROLL, totals, steps(UNROLL))
+            return e.loop(builder, k, length, 1, totals, steps(1))[1]
+
+        clear = ir.Constant(e.vector(kind.total, lanes), [0] * lanes)
+        return e.loop(builder, e.I64(0), segments, 1, [clear] * (self.rows * self.panels * self.parts), segment)[1]
+
+    def _step(
+        self, builder: Any, lefts: list[Any], columns: list[Any], k: Any, totals: list[Any], signs: Any
+    ) -> list[Any]:
+        lanes, kind = self.simd.lanes, self.kind
+        across = e.vector(kind.element, lanes * kind.group)
+        at = builder.mul(k, e.I64(NR * kind.group))
+        loaded = [
+            e.load(builder, panel, builder.add(at, e.I64(part * lanes * kind.group)), across, 4 * lanes)
+            for panel in columns
+            for part in range(self.parts)
+        ]
+        new = []
+        for r, left in enumerate(lefts):
+            row = kind.spread(builder, lanes, builder.gep(left, [builder.mul(k, e.I64(kind.group))]), signs)
+            mine = totals[r * len(loaded) : (r + 1) * len(loaded)]
+            new += [kind.step(builder, self.simd, t, row, column) for t, column in zip(mine, loaded, strict=True)]
+        return new
+
+    def store_sums(self, builder: Any, sums: list[Any], c: Any) -> None:
+        """c[panel, row, NR] = the accumulators."""
+        for i, value in enumerate(sums):
+            row, panel, part = self._place(i)
+            at = (panel * self.rows + row) * NR + part * self.simd.lanes
+            e.store(builder, value, c, e.I64(at), 4)
+
+    def store_scaled(self, builder: Any, sums: list[Any], target: Target) -> None:
+        """out[to + row * stride + panel * NR + j] = the accumulators, scaled in high words and clipped."""
+        lanes = self.simd.lanes
+        bounds = scale.bounds_of(builder, target.limits, lanes)
+        for panel in range(self.panels):
+            for part in range(self.parts):
+                shift = panel * NR + part * lanes
+                channel = builder.add(target.channel, e.I64(shift))
+                found = scale.parameters(builder, target.e32, None, target.pitch, channel, lanes, words=False)
+                mask = (
+                    e.first_lanes(builder, builder.sub(target.count, e.I64(shift)), lanes) if self.simd.masks else None
+                )
+                for row in range(self.rows):
+                    value = sums[(row * self.panels + panel) * self.parts + part]
+                    value = scale.emit_in_high_words(builder, value, found, bounds)
+                    at = builder.add(builder.add(target.to, e.I64(shift)), builder.mul(target.stride, e.I64(row)))
+                    scale.emit_store(builder, value, target.out, at, target.bits, mask)
+
+    def _place(self, i: int) -> tuple[int, int, int]:
+        row, rest = divmod(i, self.panels * self.parts)
+        return row, *divmod(rest, self.parts)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where scaled values go, and the parameters of scaling them."""
+
+    e32: Any
+    pitch: Any
+    channel: Any
+    limits: Any
+    out: Any
+    bits: int
+    to: Any
+    stride: Any
+    count: Any
+
+
+def tile_of(kind: str, simd: Variant, full: bool, two: bool) -> Tile:
+    return Tile(KINDS[kind], simd, simd.rows if full else simd.few, 2 if two else 1)
+
+
+def sums_tile(kind: str, full: bool, two: bool) -> Any:
+    """tile(simd, a, rows, first, b, start, size, c, offsets, segments, length): c[panel, row, NR] = sums."""
+
+    @intrinsic
+    def tile(
+        typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
+        segments: Any, length: Any,
+    ) -> Any:  # fmt: skip
+        index = numba_types.int64
+        sig = numba_types.void(simd, a, rows, index, b, index, index, c, offsets, index, index)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if simd.variant.native:
+                made = tile_of(kind, simd.variant, full, two)
+                sums = _sums(made, context, builder, signature.args, args, (args[9], args[10]), offsets=8)
+                made.store_sums(builder, sums, e.pointer(context, builder, signature.args[7], args[7], made.kind.total))
+            return context.get_dummy_value()
+
+        return sig, codegen
+
+    return tile
+
+
+def scaled_tile(kind: str, full: bool, two: bool) -> Any:
+    """tile(simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits, out, to,
+    stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
+    """
+
+    @intrinsic
+    def tile(
+        typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
+        segments: Any, length: Any, e32: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
+        count: Any, fused: Any,
+    ) -> Any:  # fmt: skip
+        index = numba_types.int64
+        sig = numba_types.void(
+            simd, a, rows, index, b, index, index, c, offsets, index, index, e32, index, index, limits, out, index,
+            index, index, numba_types.boolean,
+        )  # fmt: skip
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not simd.variant.native:
+                return context.get_dummy_value()
+            kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
+            bits = kinds[15].dtype.bitwidth
+            target = Target(
+                e.pointer(context, builder, kinds[11], args[11], e.I32), args[12], args[13],
+                e.pointer(context, builder, kinds[14], args[14], e.I64),
+                e.pointer(context, builder, kinds[15], args[15], ir.IntType(bits)), bits, args[16], args[17], args[18],
+            )  # fmt: skip
+            c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
+            sums = _sums(made, context, builder, kinds, args, (args[9], args[10]), offsets=8)
+            with builder.if_else(builder.icmp_unsigned("!=", args[19], args[19].type(0))) as (then, otherwise):
+                with then:
+                    made.store_scaled(builder, sums, target)
+                with otherwise:
+                    made.store_sums(builder, sums, c_data)
+            return context.get_dummy_value()
+
+        return sig, codegen
+
+    return tile
+
+
+def _sums(
+    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, counts: Sequence[Any], offsets: int
+) -> list[Any]:
+    a = e.pointer(context, builder, kinds[1], args[1], made.kind.element)
+    starts = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I64), [args[3]])
+    b = builder.gep(e.pointer(context, builder, kinds[4], args[4], made.kind.element), [args[5]])
+    distances = e.pointer(context, builder, kinds[offsets], args[offsets], e.I64)
+    return made.sums(builder, a, starts, b, args[6], distances, counts)
