@@ -12,6 +12,8 @@ from .work import Epilogue, aligned
 if TYPE_CHECKING:
     from ..types import Array
 
+WORD = 32
+I8_MIN, I8_MAX = -128, 127
 NO_TABLE = np.zeros(256, np.int8)
 # multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
 IDENTITY = Epilogue(
@@ -24,8 +26,13 @@ IDENTITY = Epilogue(
 )
 
 
+def room(right: int, zero: int) -> bool:
+    """Whether rounding and the zero point, shifted to the left, can be added to a high word, which is 2^30 at most."""
+    return (abs(zero) << int(right)) + ((1 << int(right)) >> 1) < 1 << 30
+
+
 def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array, Array]:
-    """(e32, e64, limits, table) as `vector.scale_row` reads them, for `channels` padded to `pitch`."""
+    """(e32, e64, limits, table) as `scale.scale_rows` reads them, for `channels` padded to `pitch`."""
     e = epilogue or IDENTITY
     e32, e64 = aligned(5 * pitch, np.int32), aligned(2 * pitch, np.int64)
     rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
@@ -34,11 +41,13 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     words = [scale_in_words(1, int(s)) for s in e.shift]
     rows32[2, :channels] = [w[2] for w in words]
     rows32[3, :channels] = [w[1] for w in words]
-    rows32[4, :channels] = [(1 << w[2]) >> 1 for w in words]
+    in_high_words = not e.double_round and all(shift > WORD and room(shift - WORD, e.output_zp) for shift in e.shift)
+    zero = e.output_zp if in_high_words else 0
+    rows32[4, :channels] = [((1 << w[2]) >> 1) + (zero << w[2]) if in_high_words else 0 for w in words]
     rows64[0, :channels] = [w[0] for w in words]
     if e.double_round:
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
-    in_high_words = not e.double_round and int(e.shift.min()) >= 33
-    limits = np.array([e.output_zp, e.low, e.high, e.table is not None, in_high_words], np.int64)
+    saturates = (e.low, e.high) == (I8_MIN, I8_MAX)
+    limits = np.array([e.output_zp, e.low, e.high, e.table is not None, in_high_words, saturates], np.int64)
     table = NO_TABLE if e.table is None else np.array(e.table, np.int8)
     return e32, e64, limits, table

@@ -29,7 +29,8 @@ ZERO_POINT: Final = 0
 LOW: Final = 1
 HIGH: Final = 2
 HAS_TABLE: Final = 3
-HIGH_WORDS: Final = 4
+HIGH_WORDS: Final = 4  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
+SATURATES: Final = 5  # 1: the bounds are those of int8
 
 
 def plain_scale_rows(
@@ -71,13 +72,19 @@ def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequenc
     return e.clip(builder, scaled, bounds[LOW], bounds[HIGH])
 
 
-def emit_in_high_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any]) -> Any:
-    """numerics.scale.scale_in_high_words: one widening multiply for the even lanes, one for the odd lanes."""
+def emit_in_high_words(
+    builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False
+) -> Any:
+    """numerics.scale.scale_in_high_words: one widening multiply for the even lanes, one for the odd lanes.
+
+    HALF holds the zero point, too, shifted to the left. `biased`: the value has its bias already.
+    """
     bias, multiplier, right, half = rows
+    value = value if biased else builder.add(value, bias)
     lanes = value.type.count
     narrow, wide = e.vector(e.I32, lanes), e.vector(e.I64, lanes // 2)
     word = e.constant(lanes // 2, e.I64, 32)
-    value64, multiplier64 = builder.bitcast(builder.add(value, bias), wide), builder.bitcast(multiplier, wide)
+    value64, multiplier64 = builder.bitcast(value, wide), builder.bitcast(multiplier, wide)
 
     def low(x: Any) -> Any:
         return builder.ashr(builder.shl(x, word), word)
@@ -86,8 +93,12 @@ def emit_in_high_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Se
     odd = builder.mul(builder.ashr(value64, word), builder.ashr(multiplier64, word))
     high = e.indices([2 * (i // 2) + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
     product = builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), high)
-    scaled = builder.add(builder.ashr(builder.add(product, half), right), bounds[ZERO_POINT])
-    return e.clip(builder, scaled, bounds[LOW], bounds[HIGH])
+    return e.clip(builder, builder.ashr(builder.add(product, half), right), bounds[LOW], bounds[HIGH])
+
+
+def saturated(lanes: int) -> list[Any]:
+    """Bounds of int8 as constants, of which the compiler makes a saturating conversion."""
+    return [e.constant(lanes, e.I32, value) for value in (0, -128, 127)]
 
 
 def parameters(builder: Any, e32: Any, e64: Any, pitch: Any, channel: Any, lanes: int, *, words: bool) -> list[Any]:

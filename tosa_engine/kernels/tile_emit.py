@@ -66,9 +66,13 @@ class Tile:
         return NR // self.simd.lanes
 
     def sums(
-        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, counts: Sequence[Any]
-    ) -> list[Any]:
-        """The accumulators: a loop over segments, in it one over steps, unrolled as far as they go."""
+        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, counts: Sequence[Any],
+        begin: Sequence[Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The accumulators: a loop over segments, in it one over steps, unrolled as far as they go.
+
+        `begin` is what the accumulators of a row start with, zeros as a rule.
+        """
         segments, length = counts
         lanes, kind = self.simd.lanes, self.kind
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
@@ -94,7 +98,8 @@ class Tile:
             return e.loop(builder, k, length, 1, totals, steps(1))[1]
 
         clear = ir.Constant(e.vector(kind.total, lanes), [0] * lanes)
-        return e.loop(builder, e.I64(0), segments, 1, [clear] * (self.rows * self.panels * self.parts), segment)[1]
+        row = list(begin) if begin is not None else [clear] * (self.panels * self.parts)
+        return e.loop(builder, e.I64(0), segments, 1, row * self.rows, segment)[1]
 
     def _step(
         self, builder: Any, lefts: list[Any], columns: list[Any], k: Any, totals: list[Any], signs: Any
@@ -121,21 +126,41 @@ class Tile:
             at = (panel * self.rows + row) * NR + part * self.simd.lanes
             e.store(builder, value, c, e.I64(at), 4)
 
+    def biases(self, builder: Any, target: Target) -> list[Any]:
+        """What a row's accumulators start with: the bias where they are scaled at once, else zeros."""
+        lanes = self.simd.lanes
+        found = []
+        for i in range(self.panels * self.parts):
+            channel = builder.add(target.channel, e.I64(i * lanes))
+            bias = e.load(builder, target.e32, channel, e.vector(e.I32, lanes), 4)
+            found.append(builder.select(target.fused, bias, e.constant(lanes, e.I32, 0)))
+        return found
+
     def store_scaled(self, builder: Any, sums: list[Any], target: Target) -> None:
         """out[to + row * stride + panel * NR + j] = the accumulators, scaled in high words and clipped."""
         lanes = self.simd.lanes
-        bounds = scale.bounds_of(builder, target.limits, lanes)
+        flags = builder.load(builder.gep(target.limits, [e.I64(scale.SATURATES)]))
+        if target.bits != 8:
+            self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
+            return
+        with builder.if_else(builder.icmp_unsigned("!=", flags, e.I64(0))) as (then, otherwise):
+            with then:
+                self._store_scaled(builder, sums, target, scale.saturated(lanes))
+            with otherwise:
+                self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
+
+    def _store_scaled(self, builder: Any, sums: list[Any], target: Target, bounds: Sequence[Any]) -> None:
+        lanes = self.simd.lanes
         for panel in range(self.panels):
             for part in range(self.parts):
                 shift = panel * NR + part * lanes
                 channel = builder.add(target.channel, e.I64(shift))
                 found = scale.parameters(builder, target.e32, None, target.pitch, channel, lanes, words=False)
-                mask = (
-                    e.first_lanes(builder, builder.sub(target.count, e.I64(shift)), lanes) if self.simd.masks else None
-                )
+                rest = builder.sub(target.count, e.I64(shift))
+                mask = e.first_lanes(builder, rest, lanes) if self.simd.masks else None
                 for row in range(self.rows):
                     value = sums[(row * self.panels + panel) * self.parts + part]
-                    value = scale.emit_in_high_words(builder, value, found, bounds)
+                    value = scale.emit_in_high_words(builder, value, found, bounds, biased=True)
                     at = builder.add(builder.add(target.to, e.I64(shift)), builder.mul(target.stride, e.I64(row)))
                     scale.emit_store(builder, value, target.out, at, target.bits, mask)
 
@@ -157,6 +182,7 @@ class Target:
     to: Any
     stride: Any
     count: Any
+    fused: Any
 
 
 def tile_of(kind: str, simd: Variant, full: bool, two: bool) -> Tile:
@@ -177,7 +203,7 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if simd.variant.native:
                 made = tile_of(kind, simd.variant, full, two)
-                sums = _sums(made, context, builder, signature.args, args, (args[9], args[10]), offsets=8)
+                sums = _sums(made, context, builder, signature.args, args, (args[9], args[10]))
                 made.store_sums(builder, sums, e.pointer(context, builder, signature.args[7], args[7], made.kind.total))
             return context.get_dummy_value()
 
@@ -208,14 +234,17 @@ def scaled_tile(kind: str, full: bool, two: bool) -> Any:
                 return context.get_dummy_value()
             kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
             bits = kinds[15].dtype.bitwidth
+            fused = builder.icmp_unsigned("!=", args[19], args[19].type(0))
             target = Target(
                 e.pointer(context, builder, kinds[11], args[11], e.I32), args[12], args[13],
                 e.pointer(context, builder, kinds[14], args[14], e.I64),
                 e.pointer(context, builder, kinds[15], args[15], ir.IntType(bits)), bits, args[16], args[17], args[18],
+                fused,
             )  # fmt: skip
             c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
-            sums = _sums(made, context, builder, kinds, args, (args[9], args[10]), offsets=8)
-            with builder.if_else(builder.icmp_unsigned("!=", args[19], args[19].type(0))) as (then, otherwise):
+            begin = made.biases(builder, target)
+            sums = _sums(made, context, builder, kinds, args, (args[9], args[10]), begin)
+            with builder.if_else(fused) as (then, otherwise):
                 with then:
                     made.store_scaled(builder, sums, target)
                 with otherwise:
@@ -228,10 +257,11 @@ def scaled_tile(kind: str, full: bool, two: bool) -> Any:
 
 
 def _sums(
-    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, counts: Sequence[Any], offsets: int
-) -> list[Any]:
+    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, counts: Sequence[Any],
+    begin: Sequence[Any] | None = None,
+) -> list[Any]:  # fmt: skip
     a = e.pointer(context, builder, kinds[1], args[1], made.kind.element)
     starts = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I64), [args[3]])
     b = builder.gep(e.pointer(context, builder, kinds[4], args[4], made.kind.element), [args[5]])
-    distances = e.pointer(context, builder, kinds[offsets], args[offsets], e.I64)
-    return made.sums(builder, a, starts, b, args[6], distances, counts)
+    distances = e.pointer(context, builder, kinds[8], args[8], e.I64)
+    return made.sums(builder, a, starts, b, args[6], distances, counts, begin)
