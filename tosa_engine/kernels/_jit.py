@@ -40,8 +40,8 @@ if JIT:
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
     __all__ = [
-        "JIT", "LLVM", "VariantType", "few_of", "has", "inline", "intrinsic", "ir", "jit", "masks", "native",
-        "numba_types", "panels_of", "rows_of",
+        "JIT", "LLVM", "VariantType", "few_of", "has", "inline", "intrinsic", "ir", "jit", "lanes_of", "masks",
+        "native", "numba_types", "panels_of", "rows_of",
     ]  # fmt: skip
     LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
 
@@ -78,13 +78,15 @@ if JIT:
         return attribute
 
     native, masks = of_variant("native", numba_types.boolean), of_variant("masks", numba_types.boolean)
-    rows_of, few_of, panels_of = (of_variant(name, numba_types.int64) for name in ("rows", "few", "panels"))
+    lanes_of, rows_of = of_variant("lanes", numba_types.int64), of_variant("rows", numba_types.int64)
+    few_of, panels_of = of_variant("few", numba_types.int64), of_variant("panels", numba_types.int64)
 
 else:
-    __all__ = ["JIT", "few_of", "has", "inline", "jit", "masks", "native", "panels_of", "rows_of"]
+    __all__ = ["JIT", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of"]
 
     native, masks = attrgetter("native"), attrgetter("masks")
-    rows_of, few_of, panels_of = attrgetter("rows"), attrgetter("few"), attrgetter("panels")
+    lanes_of, rows_of = attrgetter("lanes"), attrgetter("rows")
+    few_of, panels_of = attrgetter("few"), attrgetter("panels")
 
 
 def jit(function: Callable[..., R]) -> Callable[..., R]:

@@ -13,7 +13,9 @@ import numpy as np
 from .. import types
 from ..numerics.scale import scale_in_words
 from .data_layout import strip
-from .work import DONE, Kernel, Work, constant, flat, violating
+from .scale_numbers import BLOCK, scale_numbers
+from .variants import variant
+from .work import DONE, Kernel, Loop, Work, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array, Shape
     from .work import Run
-
-BLOCK = 4096  # elements of a unit
 
 
 def blocks(count: int) -> int:
@@ -184,14 +184,25 @@ def rescaled_add(
     `scales` are three of (multiplier, shift, double) as `type_conversion.rescale_numbers` has them, for both inputs and
     the output; `zeros` their zero points; `bounds` those of the result. The caller has proved the REQUIREs.
     """
-    from . import ewise_loops
+    from . import ewise_loops, scale_loops
 
+    count = types.count(call.shape_of("output"))
+    if not any(double for _, _, double in scales):
+        singles = [n for (m, s, _), z in zip(scales, (*zeros[:2], 0), strict=True) for n in scale_numbers(m, s, z)]
+        sign = 1 if call.spec.name == "ADD" else -1
+        p = np.array([*singles, zeros[2], *bounds], np.int64)
+
+        def bind_single(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+            a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+            return Loop(scale_loops.rescaled_add, variant(), sign, a, b, p, out)
+
+        return Work(blocks(count), 0.4 * count, bind_single)
     numbers: list[int] = []
     for multiplier, shift, double in scales:
         rounding, left, right = scale_in_words(multiplier, shift)
         numbers += [multiplier, rounding, double, left, right]
     parameters = np.array([*numbers, *zeros, *bounds], np.int64)
-    code, count = (0 if call.spec.name == "ADD" else 1), types.count(call.shape_of("output"))
+    code = 0 if call.spec.name == "ADD" else 1
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)

@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
-from .ewise_binary import BLOCK, blocks, by_numpy
+from .ewise_binary import blocks, by_numpy
+from .scale_numbers import BLOCK
 from .work import Kernel, Work, constant, flat, violating
 
 if TYPE_CHECKING:
