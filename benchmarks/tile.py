@@ -29,7 +29,7 @@ def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out):
     size = steps * 4 * NR
     for panel in range(0, out.shape[1] // NR, across):
         tile.tiles_quads(
-            simd, a, rows, out.shape[0], b, panel * size, size, across, c, offsets, 1, steps, e32, e64, out.shape[1],
+            simd, a, rows, out.shape[0], b, panel * size, size, across, c, offsets, steps, e32, e64, out.shape[1],
             panel * NR, limits, out.reshape(-1), panel * NR, out.shape[1], across * NR,
         )  # fmt: skip
 
@@ -38,7 +38,7 @@ def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out):
 def tiled_pairs(simd, a, rows, b, c, offsets, steps, out):
     for panel in range(out.shape[1] // NR):
         for t in range(0, out.shape[0], _jit.rows_of(simd)):
-            tile.sums_pairs(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * 2 * NR, 0, 1, c, offsets, 1, steps)
+            tile.sums_pairs(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * 2 * NR, 0, 1, c, offsets, steps)
             for i in range(_jit.rows_of(simd)):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
@@ -48,7 +48,7 @@ def tiled_pairs(simd, a, rows, b, c, offsets, steps, out):
 def tiled_float(simd, a, rows, b, c, offsets, steps, out):
     for panel in range(out.shape[1] // NR):
         for t in range(0, out.shape[0], _jit.rows_of(simd)):
-            tile.sums_float(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * NR, 0, 1, c, offsets, 1, steps)
+            tile.sums_float(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * NR, 0, 1, c, offsets, steps)
             for i in range(_jit.rows_of(simd)):
                 for j in range(NR):
                     out[t + i, panel * NR + j] = c[i * NR + j]
@@ -76,7 +76,7 @@ def pack(b: np.ndarray, group: int) -> np.ndarray:
 def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], int]:
     """A matrix product by the tile as a function, and its multiply-accumulates. Its result has been compared."""
     rng, group = np.random.default_rng(0), GROUP[kind]
-    rows, offsets = np.arange(M + simd.rows, dtype=np.int64) % M * K, np.zeros(1, np.int64)
+    rows, offsets = np.arange(M + simd.rows, dtype=np.int64) % M * K, np.arange(0, K, group)
     c = np.zeros(variants.TILE, np.float32 if kind == "float" else np.int32)
     if kind == "float":
         a, b = (rng.integers(-128, 128, shape).astype(np.float32) for shape in ((M, K), (K, N)))

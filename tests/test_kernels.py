@@ -178,10 +178,10 @@ def test_the_int16_tile_is_exact(simd: variants.Variant, depth: int) -> None:
     columns = rng.choice(np.array([-128, 127], np.int16), (depth, NR))
     b = work.aligned(depth * NR, np.int16)
     b[:] = columns.reshape(depth // 2, 2, NR).transpose(0, 2, 1).reshape(-1)
-    rows, offsets = np.arange(simd.rows, dtype=np.int64) * depth, np.zeros(1, np.int64)
+    rows, offsets = np.arange(simd.rows, dtype=np.int64) * depth, np.arange(0, depth, 2)
     for count in (simd.rows, simd.few):
         c = np.zeros(simd.rows * NR, np.int32)
-        jit(sums_pairs.py_func)(simd, a, rows, 0, count, b, 0, 0, 1, c, offsets, 1, depth // 2)
+        jit(sums_pairs.py_func)(simd, a, rows, 0, count, b, 0, 0, 1, c, offsets, depth // 2)
         wanted = a.reshape(simd.rows, depth)[:count].astype(np.int64) @ columns.astype(np.int64)
         np.testing.assert_array_equal(c.reshape(simd.rows, NR)[:count], wanted)
 

@@ -33,23 +33,17 @@ REACH = 1 << 15  # the largest magnitude of an int16 input, whose zero point is 
 
 
 def conv2d_int48(call: Call) -> Work:
-    """On the tile: runs along K are cut until the sum of one fits int32, then as many are summed at once as fit."""
+    """On the tile, as many steps at once as have sums that fit int32."""
     from . import int48_loops
 
     weight = (constant(call, "weight").astype(np.int16) - np.int16(call.weight_zp)).reshape(call.OC, -1)
-    most = I32_MAX // (REACH * max(1, int(np.abs(weight).max()))) // 2  # pairs whose sum fits int32
-    g, offsets, run = window_geometry(call, call.IC, 1, 2)
+    chunk = max(1, I32_MAX // (REACH * max(1, int(np.abs(weight).max()))) // 2)
+    g, offsets, _ = window_geometry(call, call.IC, 1, 2)
     flatten_pointwise(call, g)
-    steps = -(-run // 2)
-    pieces = -(-steps // most)
-    length = -(-steps // pieces)
-    padded = np.zeros((call.OC, len(offsets), pieces * length * 2), np.int16)
-    padded[:, :, :run] = weight.reshape(call.OC, len(offsets), run)
-    distances = np.array([o + p * length * 2 for o in offsets for p in range(pieces)], np.int64)
-    b, _, panels = pack_panels(padded.reshape(call.OC, -1), len(distances), 2, np.int16)
-    g.update({at.SEGMENTS: len(distances), at.LENGTH: length, at.CHANNELS: call.OC})
+    b, distances, panels = pack_panels(weight, offsets, 2, np.int16)
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split(g, panels)
-    bias, shape, chunk = per_channel_bias(call, call.OC), geometry(g), max(1, most // length)
+    bias, shape = per_channel_bias(call, call.OC), geometry(g)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
@@ -58,7 +52,7 @@ def conv2d_int48(call: Call) -> Work:
 
     packed, starts = buffer_sizes(g)
     scratch = (
-        (np.dtype(np.int16), packed + 2 * pieces), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE),
+        (np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE),
         (np.dtype(np.int64), TILE),
     )  # fmt: skip
     return Work(units, macs(call) / 60 + 1.0 * call.N * call.OH * call.OW * call.OC, bind, scratch)

@@ -1,6 +1,6 @@
 """Compiled loops of int16 convolutions with int48 accumulators, on the int16 tile.
 
-The tile adds up in int32. K is cut into chunks of runs, few enough that no sum of a chunk can leave int32 whatever the
+The tile adds up in int32. K is cut into chunks of steps, few enough that no sum of a chunk can leave int32 whatever the
 input; the chunks' sums are added in int64. The caller has proved that, and that the results are values of int48.
 """
 
@@ -19,10 +19,10 @@ from .geometry import (
     GROUPS,
     HEIGHT,
     JUMP_Y,
-    LENGTH,
     PANELS,
     SEGMENTS,
     STEP_Y,
+    STEPS,
     TAIL,
     WIDTH,
 )
@@ -55,9 +55,8 @@ def conv(
     low: int,
     high: int,
 ) -> int:
-    """CONV2D; `chunk` is the number of runs whose sums fit int32."""
-    run_size = g[LENGTH] * 2 * NR
-    size = g[SEGMENTS] * run_size
+    """CONV2D; `chunk` is the number of steps whose sums fit int32."""
+    size = g[STEPS] * 2 * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
@@ -76,10 +75,9 @@ def conv(
                 count = rows_of(simd) if pixels - done >= rows_of(simd) else few_of(simd)
                 whole = sums[: across * count * NR]
                 fill(0, whole)
-                for s in range(0, g[SEGMENTS], chunk):
-                    start = panel * size + s * run_size
-                    runs = min(chunk, g[SEGMENTS] - s)
-                    sums_pairs(simd, a, rows, done, count, b, start, size, across, c, offsets[s:], runs, g[LENGTH])
+                for s in range(0, g[STEPS], chunk):
+                    start, steps = panel * size + s * 2 * NR, min(chunk, g[STEPS] - s)
+                    sums_pairs(simd, a, rows, done, count, b, start, size, across, c, offsets[s:], steps)
                     accumulate(c, whole)
                 to = base + done * g[CHANNELS]
                 add_bias(whole, bias, panel * NR, across, count, min(count, pixels - done), out, to, g)

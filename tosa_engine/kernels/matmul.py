@@ -33,7 +33,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         return matmul_wide(call)
     panels, pairs = -(-call.W // 16), -(-call.C // 2)
     g = {
-        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.LENGTH: pairs,
+        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.STEPS: pairs,
         at.ZERO: call.A_zp, at.REPEAT: call.B_zp,
         at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // 2 // call.C)),
     }  # fmt: skip
@@ -41,12 +41,12 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     g[at.PANELS] = panels
     g[at.GROUPS] = max(1, min(-(-panels // variant().panels), LEAST_UNITS // (g[at.BLOCKS] * call.N)))
     e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
-    shape, zero = geometry(g), np.zeros(1, np.int64)
+    shape, distances = geometry(g), np.arange(pairs, dtype=np.int64) * 2
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, zero, e32, e64, limits, table, out)
+        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, distances, e32, e64, limits, table, out)
 
     scratch = (
         (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),
@@ -74,12 +74,12 @@ def matmul_fp32(call: Call) -> Work:
 
     panels = -(-call.W // 16)
     shape = geometry({at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels})
-    zero = np.zeros(1, np.int64)
+    distances = np.arange(call.C, dtype=np.int64)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        return Loop(tensor_loops.matmul_float, variant(), x, y, shape, zero, out)
+        return Loop(tensor_loops.matmul_float, variant(), x, y, shape, distances, out)
 
     scratch = (
         (np.dtype(np.int64), call.H + MOST_ROWS),

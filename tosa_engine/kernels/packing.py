@@ -75,16 +75,20 @@ def buffer_sizes(g: dict[int, int]) -> tuple[int, int]:
     return rows * g[at.PITCH] + 64, g[at.BLOCK] * g[at.WIDTH] + MOST_ROWS
 
 
-def pack_panels(weight: Array, segments: int, group: int, dtype: Any) -> tuple[Array, int, int]:
-    """Weights [OC, K] as [panel, segment, step, NR, group]: (packed, steps of a run, panels)."""
+def pack_panels(weight: Array, offsets: list[int], group: int, dtype: Any) -> tuple[Array, Array, int]:
+    """Weights [OC, K], K being runs that start at `offsets`, as [panel, step, NR, group]; the steps' distances; panels.
+
+    A run that isn't a whole number of steps is filled up with zeros, which meet whatever lies behind it.
+    """
     channels, depth = weight.shape
-    run = depth // segments
+    runs, run = len(offsets), depth // len(offsets)
     steps, panels = -(-run // group), -(-channels // 16)
-    padded = np.zeros((panels * 16, segments, steps * group), dtype)
-    padded[:channels, :, :run] = weight.reshape(channels, segments, run)
+    padded = np.zeros((panels * 16, runs, steps * group), dtype)
+    padded[:channels, :, :run] = weight.reshape(channels, runs, run)
     packed = aligned(padded.size, dtype)
-    packed[:] = padded.reshape(panels, 16, segments, steps, group).transpose(0, 2, 3, 1, 4).reshape(-1)
-    return packed, steps, panels
+    packed[:] = padded.reshape(panels, 16, runs * steps, group).transpose(0, 2, 1, 3).reshape(-1)
+    distances = np.add.outer(np.array(offsets, np.int64), np.arange(steps, dtype=np.int64) * group).reshape(-1)
+    return packed, distances, panels
 
 
 def per_channel_bias(call: Call, channels: int) -> Array:

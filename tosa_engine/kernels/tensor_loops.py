@@ -26,7 +26,6 @@ from .geometry import (
     IN_WIDTH,
     JUMP_X,
     JUMP_Y,
-    LENGTH,
     PADDING,
     PANELS,
     PITCH,
@@ -34,6 +33,7 @@ from .geometry import (
     SEGMENTS,
     STEP_X,
     STEP_Y,
+    STEPS,
     TAIL,
     WIDTH,
     ZERO,
@@ -155,7 +155,7 @@ def conv_quads(
     rows: Any, c: Any, low: int, high: int,
 ) -> int:  # fmt: skip
     """CONV2D of int8 by int8 in quads, with the epilogue: bias, scale, zero point, clip, table."""
-    size = g[SEGMENTS] * g[LENGTH] * 4 * NR
+    size = g[STEPS] * 4 * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
@@ -175,7 +175,7 @@ def conv_quads(
             across = min(panels_of(simd), end - panel)
             columns = min(across * NR, g[CHANNELS] - panel * NR)
             tiles_quads(
-                simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[SEGMENTS], g[LENGTH], e32, e64,
+                simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
                 g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
             )  # fmt: skip
             if limits[HAS_TABLE] != 0:
@@ -190,7 +190,7 @@ def conv_pairs(
     rows: Any, c: Any, low: int, high: int,
 ) -> int:  # fmt: skip
     """CONV2D of int8 in int16 pairs, zero points subtracted, with the same epilogue."""
-    size = g[SEGMENTS] * g[LENGTH] * 2 * NR
+    size = g[STEPS] * 2 * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
@@ -206,7 +206,7 @@ def conv_pairs(
             across = min(panels_of(simd), end - panel)
             columns = min(across * NR, g[CHANNELS] - panel * NR)
             tiles_pairs(
-                simd, a, rows, pixels, b, panel * size, size, across, c, offsets, g[SEGMENTS], g[LENGTH], e32, e64,
+                simd, a, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
                 g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
             )  # fmt: skip
             if limits[HAS_TABLE] != 0:
@@ -260,7 +260,7 @@ def conv_float(
     simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
 ) -> int:
     """CONV2D of float32: fused multiply-adds in the order ky, kx, ic, then the bias."""
-    size = g[SEGMENTS] * g[LENGTH] * NR
+    size = g[STEPS] * NR
     for unit in range(low, high):
         group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
         image = unit // g[GROUPS] // g[BLOCKS]
@@ -278,7 +278,7 @@ def conv_float(
             while done < pixels:
                 count = rows_of(simd) if pixels - done >= rows_of(simd) else few_of(simd)
                 start = panel * size
-                sums_float(simd, a, rows, done, count, b, start, size, across, c, offsets, g[SEGMENTS], g[LENGTH])
+                sums_float(simd, a, rows, done, count, b, start, size, across, c, offsets, g[STEPS])
                 add_bias(
                     c, bias, panel * NR, across, count, min(count, pixels - done), out, base + done * g[CHANNELS], g
                 )
@@ -346,7 +346,7 @@ def matmul_pairs(
 ) -> int:  # fmt: skip
     """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
-    size = g[LENGTH] * 2 * NR
+    size = g[STEPS] * 2 * NR
     for unit in range(low, high):
         group, block, batch = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS], unit // g[GROUPS] // g[BLOCKS]
         first = block * g[BLOCK]
@@ -367,7 +367,7 @@ def matmul_pairs(
                 )
             to = (batch * height + first) * width + panel * NR
             tiles_pairs(
-                simd, a, rows, lines, b, 0, size, across, c, offsets, 1, g[LENGTH], e32, e64, g[PANELS] * NR,
+                simd, a, rows, lines, b, 0, size, across, c, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
                 panel * NR, limits, out, to, width, columns,
             )  # fmt: skip
             if limits[HAS_TABLE] != 0:
@@ -405,7 +405,7 @@ def matmul_float(
         done = 0
         while done < height:
             count = rows_of(simd) if height - done >= rows_of(simd) else few_of(simd)
-            sums_float(simd, x, rows, done, count, b, 0, 0, 1, c, offsets, 1, depth)
+            sums_float(simd, x, rows, done, count, b, 0, 0, 1, c, offsets, depth)
             for r in range(min(count, height - done)):
                 to = (batch * height + done + r) * width + column
                 convert(c[r * NR : r * NR + columns], 0, out[to : to + columns])

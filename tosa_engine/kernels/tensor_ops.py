@@ -75,11 +75,10 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     else:
         g[at.ZERO] = call.input_zp
     element = np.dtype(np.int8 if quads else np.int16)
-    b, steps, panels = pack_panels(weight, len(offsets), 4 if quads else 2, element)
-    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.CHANNELS: call.OC})
+    b, distances, panels = pack_panels(weight, offsets, 4 if quads else 2, element)
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split(g, panels)
-    scaling = parameters(epilogue, bias, call.OC, panels * 16)
-    shape, distances = geometry(g), np.array(offsets, np.int64)
+    scaling, shape = parameters(epilogue, bias, call.OC, panels * 16), geometry(g)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
@@ -126,11 +125,10 @@ def conv2d_fp32(call: Call) -> Work:
 
     g, offsets, _ = window_geometry(call, call.IC, 1, 4)
     flatten_pointwise(call, g)
-    b, steps, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), len(offsets), 1, np.float32)
-    g.update({at.SEGMENTS: len(offsets), at.LENGTH: steps, at.CHANNELS: call.OC})
+    b, distances, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), offsets, 1, np.float32)
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split(g, panels)
-    bias = per_channel_bias(call, call.OC)
-    shape, distances = geometry(g), np.array(offsets, np.int64)
+    bias, shape = per_channel_bias(call, call.OC), geometry(g)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

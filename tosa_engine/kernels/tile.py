@@ -1,9 +1,8 @@
 """The tile micro-kernel: some rows times one or two panels of a matrix product, all of K at once, in registers.
 
-Rows are read in place: each has its own start in `a`, and K comes in `segments` runs of `length` steps that start at
-the same distances `offsets` from every row's start (the kernel rows of a convolution). Columns come in panels of NR,
-each packed as [segment, step, NR, group], `size` elements; `group` is the number of neighbours along K that one step
-takes:
+Rows are read in place: each has its own start in `a`, and the `steps` of K lie at the same distances `offsets` from
+every row's start. Columns come in panels of NR, each packed as [step, NR, group], `size` elements; `group` is the
+number of neighbours along K that one step takes:
 
     quads   int8, 4: bytes of a, made unsigned by adding 128, times bytes of b, four products added up at once. The
             caller takes away with the bias what 128 adds.
@@ -29,41 +28,55 @@ if JIT:
 
 @jit
 def plain_quads(
-    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
-    segments: int, length: int,
-) -> None:  # fmt: skip
+    a: Any,
+    rows: Any,
+    first: int,
+    count: int,
+    b: Any,
+    start: int,
+    size: int,
+    panels: int,
+    c: Any,
+    offsets: Any,
+    steps: int,
+) -> None:
     """c[panel, r, NR] = sum over K of (a + 128) * b for `count` rows."""
     for p in range(panels):
         for r in range(count):
             sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
             sums[:] = 0
-            for s in range(segments):
-                left = rows[first + r] + offsets[s]
-                for k in range(length):
-                    at = start + p * size + (s * length + k) * 4 * NR
-                    for i in range(4):
-                        value = np.int32(a[left + 4 * k + i]) + np.int32(128)
-                        for j in range(NR):
-                            sums[j] += value * np.int32(b[at + 4 * j + i])
+            for k in range(steps):
+                left, at = rows[first + r] + offsets[k], start + p * size + k * 4 * NR
+                for i in range(4):
+                    value = np.int32(a[left + i]) + np.int32(128)
+                    for j in range(NR):
+                        sums[j] += value * np.int32(b[at + 4 * j + i])
 
 
 @jit
 def plain_pairs(
-    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
-    segments: int, length: int,
-) -> None:  # fmt: skip
+    a: Any,
+    rows: Any,
+    first: int,
+    count: int,
+    b: Any,
+    start: int,
+    size: int,
+    panels: int,
+    c: Any,
+    offsets: Any,
+    steps: int,
+) -> None:
     """c[panel, r, NR] = sum over K of a * b for `count` rows."""
     for p in range(panels):
         for r in range(count):
             sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
             sums[:] = 0
-            for s in range(segments):
-                left = rows[first + r] + offsets[s]
-                for k in range(length):
-                    at = start + p * size + (s * length + k) * 2 * NR
-                    even, odd = np.int32(a[left + 2 * k]), np.int32(a[left + 2 * k + 1])
-                    for j in range(NR):
-                        sums[j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
+            for k in range(steps):
+                left, at = rows[first + r] + offsets[k], start + p * size + k * 2 * NR
+                even, odd = np.int32(a[left]), np.int32(a[left + 1])
+                for j in range(NR):
+                    sums[j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
 
 
 fma = jit(fma32)
@@ -71,20 +84,27 @@ fma = jit(fma32)
 
 @jit
 def plain_float(
-    a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
-    segments: int, length: int,
-) -> None:  # fmt: skip
+    a: Any,
+    rows: Any,
+    first: int,
+    count: int,
+    b: Any,
+    start: int,
+    size: int,
+    panels: int,
+    c: Any,
+    offsets: Any,
+    steps: int,
+) -> None:
     """c[panel, r, NR] = sum over K of a * b for `count` rows: products fused with additions, in the order of K."""
     for p in range(panels):
         for r in range(count):
             sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
             sums[:] = 0
-            for s in range(segments):
-                left = rows[first + r] + offsets[s]
-                for k in range(length):
-                    at = start + p * size + (s * length + k) * NR
-                    for j in range(NR):
-                        sums[j] = fma(a[left + k], b[at + j], sums[j])
+            for k in range(steps):
+                left, at = a[rows[first + r] + offsets[k]], start + p * size + k * NR
+                for j in range(NR):
+                    sums[j] = fma(left, b[at + j], sums[j])
 
 
 def _sums(kind: str, plain: Any) -> Any:
@@ -96,20 +116,20 @@ def _sums(kind: str, plain: Any) -> Any:
     @inline
     def tile(
         simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
-        offsets: Any, segments: int, length: int,
+        offsets: Any, steps: int,
     ) -> None:  # fmt: skip
         """c[panel, r, NR] = the sums of `count` rows, which are rows_of(simd) or few_of(simd)."""
         if not native(simd):
-            plain(a, rows, first, count, b, start, size, panels, c, offsets, segments, length)
+            plain(a, rows, first, count, b, start, size, panels, c, offsets, steps)
         elif count == rows_of(simd):
             if panels == 1:
-                full1(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+                full1(simd, a, rows, first, b, start, size, c, offsets, steps)
             else:
-                full2(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+                full2(simd, a, rows, first, b, start, size, c, offsets, steps)
         elif panels == 1:
-            few1(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+            few1(simd, a, rows, first, b, start, size, c, offsets, steps)
         else:
-            few2(simd, a, rows, first, b, start, size, c, offsets, segments, length)
+            few2(simd, a, rows, first, b, start, size, c, offsets, steps)
 
     return tile
 
@@ -126,37 +146,37 @@ def _scaled(kind: str, plain: Any) -> Any:
     @inline
     def tile(
         simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
-        offsets: Any, segments: int, length: int, e32: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
+        offsets: Any, steps: int, e32: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
         stride: int, columns: int, fused: bool,
     ) -> None:  # fmt: skip
         if not native(simd):
-            plain(a, rows, first, count, b, start, size, panels, c, offsets, segments, length)
+            plain(a, rows, first, count, b, start, size, panels, c, offsets, steps)
         elif count == rows_of(simd):
             if panels == 1:
                 full1(
-                    simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
                     out, to, stride, columns, fused,
                 )  # fmt: skip
             else:
                 full2(
-                    simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
                     out, to, stride, columns, fused,
                 )  # fmt: skip
         elif panels == 1:
             few1(
-                simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
                 out, to, stride, columns, fused,
             )  # fmt: skip
         else:
             few2(
-                simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits,
+                simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
                 out, to, stride, columns, fused,
             )  # fmt: skip
 
     @inline
     def tiles(
         simd: Any, a: Any, rows: Any, pixels: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
-        segments: int, length: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
+        steps: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
         stride: int, columns: int,
     ) -> None:  # fmt: skip
         """out[to + r * stride + j] = the scaled sums of `pixels` rows and `columns` columns of one or two panels.
@@ -172,7 +192,7 @@ def _scaled(kind: str, plain: Any) -> Any:
             first = max(0, min(done, pixels - count))
             at = to + first * stride
             tile(
-                simd, a, rows, first, count, b, start, size, panels, c, offsets, segments, length, e32, pitch, channel,
+                simd, a, rows, first, count, b, start, size, panels, c, offsets, steps, e32, pitch, channel,
                 limits, out, at, stride, columns, fused,
             )  # fmt: skip
             if not fused:

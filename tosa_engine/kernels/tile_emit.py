@@ -66,40 +66,33 @@ class Tile:
         return NR // self.simd.lanes
 
     def sums(
-        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, counts: Sequence[Any],
+        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, count: Any,
         begin: Sequence[Any] | None = None,
     ) -> list[Any]:  # fmt: skip
-        """The accumulators: a loop over segments, in it one over steps, unrolled as far as they go.
+        """The accumulators: a loop over `count` steps, unrolled as far as they go.
 
         `begin` is what the accumulators of a row start with, zeros as a rule.
         """
-        segments, length = counts
         lanes, kind = self.simd.lanes, self.kind
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
+        lefts = [builder.gep(a, [row]) for row in first]
         panels = [builder.gep(b, [builder.mul(size, e.I64(p))]) for p in range(self.panels)]
-
         signs = e.opaque(builder, e.constant(lanes, e.I32, SIGNS)) if kind.name == "quads" else None
 
-        def segment(s: Any, totals: list[Any]) -> list[Any]:
-            offset = builder.load(builder.gep(offsets, [s]))
-            lefts = [builder.gep(a, [builder.add(row, offset)]) for row in first]
-            base = builder.mul(builder.mul(s, length), e.I64(NR * kind.group))
-            columns = [builder.gep(panel, [base]) for panel in panels]
+        def steps(unrolled: int) -> Any:
+            def body(k: Any, totals: list[Any]) -> list[Any]:
+                for u in range(unrolled):
+                    at = builder.add(k, e.I64(u))
+                    offset = builder.load(builder.gep(offsets, [at]))
+                    totals = self._step(builder, [builder.gep(x, [offset]) for x in lefts], panels, at, totals, signs)
+                return totals
 
-            def steps(count: int) -> Any:
-                def body(k: Any, totals: list[Any]) -> list[Any]:
-                    for u in range(count):
-                        totals = self._step(builder, lefts, columns, builder.add(k, e.I64(u)), totals, signs)
-                    return totals
-
-                return body
-
-            k, totals = e.loop(builder, e.I64(0), length, UNROLL, totals, steps(UNROLL))
-            return e.loop(builder, k, length, 1, totals, steps(1))[1]
+            return body
 
         clear = ir.Constant(e.vector(kind.total, lanes), [0] * lanes)
         row = list(begin) if begin is not None else [clear] * (self.panels * self.parts)
-        return e.loop(builder, e.I64(0), segments, 1, row * self.rows, segment)[1]
+        k, totals = e.loop(builder, e.I64(0), count, UNROLL, row * self.rows, steps(UNROLL))
+        return e.loop(builder, k, count, 1, totals, steps(1))[1]
 
     def _step(
         self, builder: Any, lefts: list[Any], columns: list[Any], k: Any, totals: list[Any], signs: Any
@@ -114,7 +107,7 @@ class Tile:
         ]
         new = []
         for r, left in enumerate(lefts):
-            row = kind.spread(builder, lanes, builder.gep(left, [builder.mul(k, e.I64(kind.group))]), signs)
+            row = kind.spread(builder, lanes, left, signs)
             mine = totals[r * len(loaded) : (r + 1) * len(loaded)]
             new += [kind.step(builder, self.simd, t, row, column) for t, column in zip(mine, loaded, strict=True)]
         return new
@@ -190,20 +183,20 @@ def tile_of(kind: str, simd: Variant, full: bool, two: bool) -> Tile:
 
 
 def sums_tile(kind: str, full: bool, two: bool) -> Any:
-    """tile(simd, a, rows, first, b, start, size, c, offsets, segments, length): c[panel, row, NR] = sums."""
+    """tile(simd, a, rows, first, b, start, size, c, offsets, steps): c[panel, row, NR] = sums."""
 
     @intrinsic
     def tile(
         typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
-        segments: Any, length: Any,
+        steps: Any,
     ) -> Any:  # fmt: skip
         index = numba_types.int64
-        sig = numba_types.void(simd, a, rows, index, b, index, index, c, offsets, index, index)
+        sig = numba_types.void(simd, a, rows, index, b, index, index, c, offsets, index)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if simd.variant.native:
                 made = tile_of(kind, simd.variant, full, two)
-                sums = _sums(made, context, builder, signature.args, args, (args[9], args[10]))
+                sums = _sums(made, context, builder, signature.args, args, args[9])
                 made.store_sums(builder, sums, e.pointer(context, builder, signature.args[7], args[7], made.kind.total))
             return context.get_dummy_value()
 
@@ -213,19 +206,19 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
 
 
 def scaled_tile(kind: str, full: bool, two: bool) -> Any:
-    """tile(simd, a, rows, first, b, start, size, c, offsets, segments, length, e32, pitch, channel, limits, out, to,
+    """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
     """
 
     @intrinsic
     def tile(
         typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
-        segments: Any, length: Any, e32: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
+        steps: Any, e32: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
         count: Any, fused: Any,
     ) -> Any:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(
-            simd, a, rows, index, b, index, index, c, offsets, index, index, e32, index, index, limits, out, index,
+            simd, a, rows, index, b, index, index, c, offsets, index, e32, index, index, limits, out, index,
             index, index, numba_types.boolean,
         )  # fmt: skip
 
@@ -233,17 +226,17 @@ def scaled_tile(kind: str, full: bool, two: bool) -> Any:
             if not simd.variant.native:
                 return context.get_dummy_value()
             kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
-            bits = kinds[15].dtype.bitwidth
-            fused = builder.icmp_unsigned("!=", args[19], args[19].type(0))
+            bits = kinds[14].dtype.bitwidth
+            fused = builder.icmp_unsigned("!=", args[18], args[18].type(0))
             target = Target(
-                e.pointer(context, builder, kinds[11], args[11], e.I32), args[12], args[13],
-                e.pointer(context, builder, kinds[14], args[14], e.I64),
-                e.pointer(context, builder, kinds[15], args[15], ir.IntType(bits)), bits, args[16], args[17], args[18],
+                e.pointer(context, builder, kinds[10], args[10], e.I32), args[11], args[12],
+                e.pointer(context, builder, kinds[13], args[13], e.I64),
+                e.pointer(context, builder, kinds[14], args[14], ir.IntType(bits)), bits, args[15], args[16], args[17],
                 fused,
             )  # fmt: skip
             c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
             begin = made.biases(builder, target)
-            sums = _sums(made, context, builder, kinds, args, (args[9], args[10]), begin)
+            sums = _sums(made, context, builder, kinds, args, args[9], begin)
             with builder.if_else(fused) as (then, otherwise):
                 with then:
                     made.store_scaled(builder, sums, target)
@@ -257,11 +250,11 @@ def scaled_tile(kind: str, full: bool, two: bool) -> Any:
 
 
 def _sums(
-    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, counts: Sequence[Any],
+    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, count: Any,
     begin: Sequence[Any] | None = None,
 ) -> list[Any]:  # fmt: skip
     a = e.pointer(context, builder, kinds[1], args[1], made.kind.element)
     starts = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I64), [args[3]])
     b = builder.gep(e.pointer(context, builder, kinds[4], args[4], made.kind.element), [args[5]])
     distances = e.pointer(context, builder, kinds[8], args[8], e.I64)
-    return made.sums(builder, a, starts, b, args[6], distances, counts, begin)
+    return made.sums(builder, a, starts, b, args[6], distances, count, begin)
