@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._jit import LLVM, ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 FLOAT = ir.FloatType()
@@ -27,9 +27,10 @@ def constant(lanes: int, element: Any, value: int) -> Any:
     return ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
 
 
-def indices(picked: Sequence[int]) -> Any:
+def indices(picked: Iterable[int]) -> Any:
     """The mask of a shuffle."""
-    return ir.Constant(ir.VectorType(I32, len(picked)), list(picked))
+    numbers = list(picked)
+    return ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
 
 
 def load(builder: Any, data: Any, index: Any, kind: Any, align: int) -> Any:
@@ -95,11 +96,16 @@ def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
     return builder.select(builder.icmp_signed(">", value, high), high, value)
 
 
-def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: bool) -> Any:
+def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: bool, x86: bool = True) -> Any:
     """total + the sums of neighbouring products of two vectors of int16, which wrap like int32."""
     lanes = total.type.count
     pairs = ir.VectorType(I16, 2 * lanes)
     first, second = builder.bitcast(first, pairs), builder.bitcast(second, pairs)
+    if not x86:
+        wide = ir.VectorType(I32, 2 * lanes)
+        products = builder.mul(builder.sext(first, wide), builder.sext(second, wide))
+        even, odd = (builder.shuffle_vector(products, products, indices(range(i, 2 * lanes, 2))) for i in (0, 1))
+        return builder.add(total, builder.add(even, odd))
     bits = 32 * lanes
     if vnni:
         kind = pairs if LLVM >= 22 else total.type
@@ -109,6 +115,15 @@ def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: b
     name = "llvm.x86.avx512.pmaddw.d.512" if bits == 512 else "llvm.x86.avx2.pmadd.wd"
     function = declare(builder, ir.FunctionType(total.type, [pairs, pairs]), name)
     return builder.add(total, builder.call(function, [first, second]))
+
+
+def multiply_signed_quads(builder: Any, total: Any, first: Any, second: Any) -> Any:
+    """total + the sums of four neighbouring products of signed bytes, which wrap like int32."""
+    kind = ir.VectorType(I8, 4 * total.type.count)
+    function = declare(
+        builder, ir.FunctionType(total.type, [total.type, kind, kind]), "llvm.aarch64.neon.sdot.v4i32.v16i8"
+    )
+    return builder.call(function, [total, builder.bitcast(first, kind), builder.bitcast(second, kind)])
 
 
 def multiply_quads(builder: Any, total: Any, unsigned: Any, signed: Any) -> Any:

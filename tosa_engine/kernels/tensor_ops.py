@@ -65,13 +65,15 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         assert epilogue is None
         return conv2d_wide(call)
     weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
-    quads = variant().quads and bool(abs(weight + 0.5).max() < 128)
+    simd = variant()
+    quads = (simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)
     g, offsets, _ = window_geometry(call, call.IC, 1, 1 if quads else 2)
     whole = flatten_pointwise(call, g)
     bias = per_channel_bias(call, call.OC)
     if quads:
         g.update({at.PADDING: call.input_zp, at.IN_PLACE: whole and call.IC % 4 == 0})
-        bias = (bias - (128 + call.input_zp) * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+        offset = call.input_zp + (0 if simd.signed else 128)
+        bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
     else:
         g[at.ZERO] = call.input_zp
     element = np.dtype(np.int8 if quads else np.int16)
@@ -83,7 +85,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         loop = tensor_loops.conv_quads if quads else tensor_loops.conv_pairs
-        return Loop(loop, variant(), x, b, shape, distances, *scaling, out)
+        return Loop(loop, simd, x, b, shape, distances, *scaling, out)
 
     packed, starts = buffer_sizes(g)
     packed = 64 if g.get(at.IN_PLACE) else packed

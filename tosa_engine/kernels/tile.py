@@ -4,8 +4,8 @@ Rows are read in place: each has its own start in `a`, and the `steps` of K lie 
 every row's start. Columns come in panels of NR, each packed as [step, NR, group], `size` elements; `group` is the
 number of neighbours along K that one step takes:
 
-    quads   int8, 4: bytes of a, made unsigned by adding 128, times bytes of b, four products added up at once. The
-            caller takes away with the bias what 128 adds.
+    quads   int8, 4: bytes of a, made unsigned by adding 128 (but where a variant is `signed`), times bytes of b, four
+            products added up at once. The caller takes away with the bias what 128 adds.
     pairs   int16, 2: one instruction multiplies pairs and adds them.
     float   float32, 1: fused multiply-adds.
 

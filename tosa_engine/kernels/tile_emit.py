@@ -33,9 +33,9 @@ class Kind:
 
     def step(self, builder: Any, simd: Variant, total: Any, row: Any, column: Any) -> Any:
         if self.name == "quads":
-            return e.multiply_quads(builder, total, row, column)
+            return (e.multiply_signed_quads if simd.signed else e.multiply_quads)(builder, total, row, column)
         if self.name == "pairs":
-            return e.multiply_pairs(builder, total, row, column, vnni=simd.quads)
+            return e.multiply_pairs(builder, total, row, column, vnni=simd.quads, x86=simd.x86)
         name = f"llvm.fma.v{simd.lanes}f32"
         return builder.call(
             e.declare(builder, ir.FunctionType(total.type, [total.type] * 3), name), [row, column, total]
@@ -46,7 +46,7 @@ class Kind:
         value = builder.load(builder.bitcast(address, self.total.as_pointer()))
         value.align = 4 // self.group
         found = e.spread(builder, value, lanes)
-        return builder.xor(found, signs) if self.name == "quads" else found
+        return found if signs is None else builder.xor(found, signs)
 
 
 KINDS: Final = {k.name: k for k in (Kind("quads", e.I8, 4), Kind("pairs", e.I16, 2), Kind("float", e.FLOAT, 1))}
@@ -77,7 +77,8 @@ class Tile:
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
         lefts = [builder.gep(a, [row]) for row in first]
         panels = [builder.gep(b, [builder.mul(size, e.I64(p))]) for p in range(self.panels)]
-        signs = e.opaque(builder, e.constant(lanes, e.I32, SIGNS)) if kind.name == "quads" else None
+        unsigned = kind.name == "quads" and not self.simd.signed
+        signs = e.opaque(builder, e.constant(lanes, e.I32, SIGNS)) if unsigned else None
 
         def steps(unrolled: int) -> Any:
             def body(k: Any, totals: list[Any]) -> list[Any]:

@@ -17,8 +17,8 @@ from ..errors import Unsupported, UsageError
 class Variant:
     """`lanes` int32 in one vector; tiles of `rows` rows, or of `few` where fewer are left, times `panels` panels.
 
-    `quads`: one instruction multiplies unsigned by signed bytes and adds up four products. `masks`: a part of a vector
-    can be stored.
+    `quads`: one instruction multiplies unsigned by signed bytes and adds up four products; `signed`: it multiplies
+    signed bytes. `masks`: a part of a vector can be stored.
     """
 
     name: str
@@ -28,7 +28,9 @@ class Variant:
     few: int = 2
     panels: int = 1
     quads: bool = False
+    signed: bool = False
     masks: bool = False
+    x86: bool = True
 
     @property
     def native(self) -> bool:
@@ -44,6 +46,8 @@ VARIANTS: Final = (
     Variant("avx512", AVX512, lanes=16, rows=12, few=4, panels=2, masks=True),
     Variant("avxvnni", ("avxvnni", *AVX2), quads=True),
     Variant("avx2", AVX2),
+    Variant("neondot", ("neon", "dotprod"), lanes=4, signed=True, x86=False),
+    Variant("neon", ("neon",), lanes=4, x86=False),
     GENERIC,
 )
 MOST_ROWS: Final = max(v.rows for v in VARIANTS)

@@ -60,7 +60,8 @@ def _make_windows() -> Any:
             offset_data = e.pointer(context, builder, kinds[6], args[6], e.I64)
             w_data = builder.gep(e.pointer(context, builder, kinds[8], args[8], e.I16), [args[9]])
             c_data = e.pointer(context, builder, kinds[10], args[10], e.I32)
-            _emit_windows(builder, a_data, row_data, args[4], offset_data, args[7], w_data, c_data)
+            x86 = simd.variant.x86
+            _emit_windows(builder, a_data, row_data, args[4], offset_data, args[7], w_data, c_data, x86=x86)
             return context.get_dummy_value()
 
         return sig, codegen
@@ -68,7 +69,9 @@ def _make_windows() -> Any:
     return windows
 
 
-def _emit_windows(builder: Any, a: Any, rows: Any, pixels: Any, offsets: Any, taps: Any, w: Any, c: Any) -> None:
+def _emit_windows(
+    builder: Any, a: Any, rows: Any, pixels: Any, offsets: Any, taps: Any, w: Any, c: Any, *, x86: bool
+) -> None:
     """Loops over pixels and pairs of taps; two accumulators hold the interleaved halves of NR channels."""
     total_kind, loaded_kind = e.vector(e.I32, LANES), e.vector(e.I16, NR)
     entry = builder.block
@@ -91,7 +94,7 @@ def _emit_windows(builder: Any, a: Any, rows: Any, pixels: Any, offsets: Any, ta
         lanes = _interleave(builder, loaded[0], loaded[1], bool(upper))
         at = builder.add(builder.mul(t, e.I64(NR)), e.I64(NR * upper))
         weights = e.load(builder, w, at, loaded_kind, 2)
-        new.append(e.multiply_pairs(builder, total, lanes, weights, vnni=False))
+        new.append(e.multiply_pairs(builder, total, lanes, weights, vnni=False, x86=x86))
     following = builder.add(t, e.I64(2))
     builder.cbranch(builder.icmp_signed("<", following, taps), inner, after)
     builder.position_at_end(after)
