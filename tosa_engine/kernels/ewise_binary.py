@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
-from ..numerics.scale import scale_in_words
 from .data_layout import strip
-from .scale_numbers import BLOCK, scale_numbers
-from .variants import variant
-from .work import DONE, Kernel, Loop, Work, constant, flat, violating
+from .scale_numbers import BLOCK
+from .work import DONE, Kernel, Work, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -174,45 +172,6 @@ def table_i16(call: Call) -> Work:
         return run
 
     return Work(blocks(count), 1.6 * count, bind)
-
-
-def rescaled_add(
-    call: Call, scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], bounds: tuple[int, int]
-) -> Work:
-    """ADD or SUB of two int8 tensors, each scaled to int32 first, then scaled to int8.
-
-    `scales` are three of (multiplier, shift, double) as `type_conversion.rescale_numbers` has them, for both inputs and
-    the output; `zeros` their zero points; `bounds` those of the result. The caller has proved the REQUIREs.
-    """
-    from . import ewise_loops, scale_loops
-
-    count = types.count(call.shape_of("output"))
-    if not any(double for _, _, double in scales):
-        singles = [n for (m, s, _), z in zip(scales, (*zeros[:2], 0), strict=True) for n in scale_numbers(m, s, z)]
-        sign = 1 if call.spec.name == "ADD" else -1
-        p = np.array([*singles, zeros[2], *bounds], np.int64)
-
-        def bind_single(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-            a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-            return Loop(scale_loops.rescaled_add, variant(), sign, a, b, p, out)
-
-        return Work(blocks(count), 0.4 * count, bind_single)
-    numbers: list[int] = []
-    for multiplier, shift, double in scales:
-        rounding, left, right = scale_in_words(multiplier, shift)
-        numbers += [multiplier, rounding, double, left, right]
-    parameters = np.array([*numbers, *zeros, *bounds], np.int64)
-    code = 0 if call.spec.name == "ADD" else 1
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return ewise_loops.rescaled_add(code, a, b, parameters, out, low * BLOCK, min(count, high * BLOCK))
-
-        return run
-
-    return Work(blocks(count), 2.0 * count, bind)
 
 
 def beyond(shift: Array, bits: int) -> Array:

@@ -137,29 +137,3 @@ def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
             return low + i
         target[i] = apply_lookup_s(table, value)
     return -1
-
-
-@inline
-def scale_in_words(value: Any, numbers: Any) -> Any:
-    """numerics.scale.scale_in_words; numbers: multiplier, round, double, left, right (of one channel)."""
-    rounding = numbers[1] + (numbers[2] if value >= 0 else -numbers[2])
-    return np.int64(np.int32(((value * numbers[0] + rounding) << numbers[3]) >> 32) >> numbers[4])
-
-
-@jit
-def rescaled_add(op: int, a: Any, b: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """ADD or SUB of two int8 tensors that are scaled to int32, and the result scaled back to int8, in one pass.
-
-    p: [3, 5] numbers of the three scales, then the zero points of a, b and out, and the bounds of the result.
-    """
-    scale_a = (p[0], p[1], p[2], p[3], p[4])
-    scale_b = (p[5], p[6], p[7], p[8], p[9])
-    scale_out = (p[10], p[11], p[12], p[13], p[14])
-    zero_a, zero_b, zero, least, most = p[15], p[16], p[17], p[18], p[19]
-    left, right, target = a[low:high], b[low:high], out[low:high]
-    for i in range(len(target)):
-        first = scale_in_words(np.int64(left[i]) - zero_a, scale_a)
-        second = scale_in_words(np.int64(right[i]) - zero_b, scale_b)
-        value = first + second if op == ADD else first - second
-        target[i] = min(max(scale_in_words(value, scale_out) + zero, least), most)
-    return -1

@@ -1,4 +1,4 @@
-"""RESCALE by one scale, and ADD or SUB between scales, as vector loops. The caller has proved every REQUIRE.
+"""RESCALE by one scale, and ADD, SUB or MUL between scales, as vector loops. The caller has proved every REQUIRE.
 
 Their numbers are those of `scale_numbers`.
 """
@@ -11,7 +11,22 @@ from typing import Any
 import numpy as np
 
 from ._jit import JIT, inline, jit, lanes_of, native
-from .scale_numbers import BLOCK, HIGH_WORD, MULTIPLIER, NUMBERS, ROUND, SHIFT, WORD, ZERO_IN
+from .ewise_loops import offset
+from .scale_numbers import (
+    BLOCK,
+    DOUBLE,
+    HIGH_WORD,
+    MULTIPLIER,
+    NUMBERS,
+    OUT,
+    PLAIN,
+    ROUND,
+    SHIFT,
+    SIGN_SECOND,
+    SIGN_TOTAL,
+    WORD,
+    ZERO_IN,
+)  # fmt: skip
 
 if JIT:
     from . import emitting as e
@@ -22,23 +37,29 @@ if JIT:
 def plain_scale(value: Any, p: Any, at: int) -> Any:
     """apply_scale of value - zero point, by the scale whose numbers start at `at`."""
     difference = np.int64(value) - p[at + ZERO_IN]
-    return (difference * p[at + MULTIPLIER] + p[at + ROUND]) >> p[at + SHIFT]
+    rounding = p[at + ROUND] + (p[at + DOUBLE] if difference >= 0 else -p[at + DOUBLE])
+    return (difference * p[at + MULTIPLIER] + rounding) >> p[at + SHIFT]
 
 
 @inline
-def plain_rescale(x: Any, p: Any, out: Any, low: int, high: int) -> None:
-    source, target = x[low:high], out[low:high]
-    for i in range(len(target)):
-        target[i] = min(max(plain_scale(source[i], p, 0) + p[NUMBERS], p[NUMBERS + 1]), p[NUMBERS + 2])
+def plain_finish(value: Any, p: Any, at: int) -> Any:
+    """Zero point and clip."""
+    return min(max(value + p[at], p[at + 1]), p[at + 2])
 
 
 @inline
-def plain_add(sign: int, a: Any, b: Any, p: Any, out: Any, low: int, high: int) -> None:
-    left, right, target = a[low:high], b[low:high], out[low:high]
-    at = 3 * NUMBERS
-    for i in range(len(target)):
-        total = plain_scale(left[i], p, 0) + sign * plain_scale(right[i], p, NUMBERS)
-        target[i] = min(max(plain_scale(total, p, 2 * NUMBERS) + p[at], p[at + 1]), p[at + 2])
+def plain_rescale(x: Any, p: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = plain_finish(plain_scale(x[i], p, 0), p, NUMBERS)
+
+
+@inline
+def plain_binary(product: bool, a: Any, b: Any, step: int, p: Any, out: Any) -> None:
+    """out = scaled(scaled(a) op scaled(b)); b is one value where `step` is 0."""
+    for i in range(len(out)):
+        first, second = plain_scale(a[i], p, 0), plain_scale(b[i * step], p, NUMBERS)
+        total = first * second if product else p[SIGN_TOTAL] * (first + p[SIGN_SECOND] * second)
+        out[i] = plain_finish(plain_scale(total, p, 2 * NUMBERS), p, OUT)
 
 
 @dataclass(frozen=True)
@@ -89,12 +110,14 @@ class Numbers:
         return builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), picked)
 
 
+def _number(builder: Any, p: Any, at: int, lanes: int) -> Any:
+    return e.spread(builder, builder.trunc(builder.load(builder.gep(p, [e.I64(at)])), e.I32), lanes)
+
+
 def _finish(builder: Any, value: Any, p: Any, at: int, out: Any, index: Any, bits: int) -> None:
     """Zero point, clip, store."""
     lanes = value.type.count
-    zero, low, high = (
-        e.spread(builder, builder.trunc(builder.load(builder.gep(p, [e.I64(at + i)])), e.I32), lanes) for i in range(3)
-    )
+    zero, low, high = (_number(builder, p, at + i, lanes) for i in range(3))
     value = e.clip(builder, builder.add(value, zero), low, high)
     if bits < WORD:
         value = builder.trunc(value, e.vector(ir.IntType(bits), lanes))
@@ -108,9 +131,9 @@ def _load(builder: Any, data: Any, index: Any, bits: int, lanes: int) -> Any:
 
 def _make_rescale(high_word: bool) -> Any:
     @intrinsic
-    def rescale(typingctx: Any, simd: Any, x: Any, p: Any, out: Any, low: Any, high: Any) -> Any:
-        index = numba_types.int64
-        sig = numba_types.void(simd, x, p, out, index, index)
+    def rescale(typingctx: Any, simd: Any, x: Any, p: Any, out: Any, count: Any) -> Any:
+        """`count` values, a multiple of the lanes."""
+        sig = numba_types.void(simd, x, p, out, numba_types.int64)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kinds, lanes = signature.args, simd.variant.lanes
@@ -126,7 +149,7 @@ def _make_rescale(high_word: bool) -> Any:
                 _finish(builder, value, p_data, NUMBERS, out_data, i, bits[1])
                 return none
 
-            e.loop(builder, args[4], args[5], lanes, [], body)
+            e.loop(builder, e.I64(0), args[4], lanes, [], body)
             return context.get_dummy_value()
 
         return sig, codegen
@@ -134,11 +157,11 @@ def _make_rescale(high_word: bool) -> Any:
     return rescale
 
 
-def _make_add(subtract: bool, high_word: bool) -> Any:
+def _make_binary(product: bool, uniform: bool, high_word: bool) -> Any:
     @intrinsic
-    def add(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, low: Any, high: Any) -> Any:
-        index = numba_types.int64
-        sig = numba_types.void(simd, a, b, p, out, index, index)
+    def binary(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
+        """`count` values, a multiple of the lanes; b is one value where it is `uniform`."""
+        sig = numba_types.void(simd, a, b, p, out, numba_types.int64)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kinds, lanes = signature.args, simd.variant.lanes
@@ -149,62 +172,92 @@ def _make_add(subtract: bool, high_word: bool) -> Any:
             )
             p_data = e.pointer(context, builder, kinds[3], args[3], e.I64)
             scales = [Numbers.read(builder, p_data, i * NUMBERS, lanes) for i in range(3)]
+            signs = [_number(builder, p_data, i, lanes) for i in (SIGN_SECOND, SIGN_TOTAL)]
+
+            def second(i: Any) -> Any:
+                if uniform:
+                    value = builder.sext(builder.load(b_data), e.I32) if bits[1] < WORD else builder.load(b_data)
+                    found = e.spread(builder, value, lanes)
+                else:
+                    found = _load(builder, b_data, i, bits[1], lanes)
+                found = scales[1].apply(builder, found, high_word=False)
+                return found if product else builder.mul(found, signs[0])
+
+            once = second(None) if uniform else None
 
             def body(i: Any, none: list[Any]) -> list[Any]:
                 first = scales[0].apply(builder, _load(builder, a_data, i, bits[0], lanes), high_word=False)
-                second = scales[1].apply(builder, _load(builder, b_data, i, bits[1], lanes), high_word=False)
-                total = (builder.sub if subtract else builder.add)(first, second)
+                other = once if uniform else second(i)
+                total = builder.mul(first, other) if product else builder.mul(builder.add(first, other), signs[1])
                 value = scales[2].apply(builder, total, high_word=high_word)
-                _finish(builder, value, p_data, 3 * NUMBERS, out_data, i, bits[2])
+                _finish(builder, value, p_data, OUT, out_data, i, bits[2])
                 return none
 
-            e.loop(builder, args[5], args[6], lanes, [], body)
+            e.loop(builder, e.I64(0), args[5], lanes, [], body)
             return context.get_dummy_value()
 
         return sig, codegen
 
-    return add
+    return binary
 
 
 if JIT:
     rescale_high, rescale_wide = _make_rescale(True), _make_rescale(False)
-    add_high, add_wide = _make_add(False, True), _make_add(False, False)
-    sub_high, sub_wide = _make_add(True, True), _make_add(True, False)
 
 
 @jit
 def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
     """RESCALE of int8, int16 or int32 in units of BLOCK elements; p: a scale, then output zero point and bounds."""
     low, high = low * BLOCK, min(high * BLOCK, len(out))
-    end = low
-    if native(simd):
-        end += (high - low) // lanes_of(simd) * lanes_of(simd)
+    source, target = x[low:high], out[low:high]
+    done = 0
+    if native(simd) and p[DOUBLE] == 0:
+        done = len(target) // lanes_of(simd) * lanes_of(simd)
         if p[HIGH_WORD] != 0:
-            rescale_high(simd, x, p, out, low, end)
+            rescale_high(simd, source, p, target, done)
         else:
-            rescale_wide(simd, x, p, out, low, end)
-    plain_rescale(x, p, out, end, high)
+            rescale_wide(simd, source, p, target, done)
+    plain_rescale(source[done:], p, target[done:])
     return -1
 
 
-@jit
-def rescaled_add(simd: Any, sign: int, a: Any, b: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """ADD (sign 1) or SUB (sign -1) of scaled inputs, scaled again, in units of BLOCK elements.
+def _binary(product: bool) -> Any:
+    if JIT:
+        high, wide, high_uniform, wide_uniform = (
+            _make_binary(product, uniform, high_word) for uniform in (False, True) for high_word in (True, False)
+        )
 
-    p: three scales, then output zero point and bounds.
-    """
-    low, high = low * BLOCK, min(high * BLOCK, len(out))
-    end = low
-    if native(simd):
-        end += (high - low) // lanes_of(simd) * lanes_of(simd)
-        if p[2 * NUMBERS + HIGH_WORD] != 0:
-            if sign > 0:
-                add_high(simd, a, b, p, out, low, end)
+    @inline
+    def run(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any) -> None:
+        done = 0
+        if native(simd) and p[PLAIN] == 0:
+            done = len(out) // lanes_of(simd) * lanes_of(simd)
+            if step != 0:
+                if p[2 * NUMBERS + HIGH_WORD] != 0:
+                    high(simd, a, b, p, out, done)
+                else:
+                    wide(simd, a, b, p, out, done)
+            elif p[2 * NUMBERS + HIGH_WORD] != 0:
+                high_uniform(simd, a, b, p, out, done)
             else:
-                sub_high(simd, a, b, p, out, low, end)
-        elif sign > 0:
-            add_wide(simd, a, b, p, out, low, end)
-        else:
-            sub_wide(simd, a, b, p, out, low, end)
-    plain_add(sign, a, b, p, out, end, high)
-    return -1
+                wide_uniform(simd, a, b, p, out, done)
+        plain_binary(product, a[done:], b[done * step :], step, p, out[done:])
+
+    @jit
+    def binary(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
+        """In units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0 (see `collapse`)."""
+        last = len(dims) - 1
+        at, end = low * BLOCK, min(high * BLOCK, len(out))
+        while at < end:
+            row = at // dims[last]
+            column = at - row * dims[last]
+            count = min(dims[last] - column, end - at)
+            ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
+            run(simd, a[ia : ia + count], b[ib:], sb[last], p, out[at : at + count])
+            at += count
+        return -1
+
+    return binary
+
+
+rescaled_sum, rescaled_product = _binary(False), _binary(True)

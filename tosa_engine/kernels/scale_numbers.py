@@ -1,7 +1,4 @@
-"""The numbers that `scale_loops` scale by: multiplier, shift, rounding term, input zero point, and whether the high
-word of the product decides (numerics.scale.scale_in_high_words). DOUBLE_ROUND, whose rounding depends on the sign, has
-no such form.
-"""
+"""The numbers that `scale_loops` scale by, and their places: see `scale_numbers`."""
 
 from __future__ import annotations
 
@@ -12,10 +9,19 @@ SHIFT: Final = 1
 ROUND: Final = 2
 ZERO_IN: Final = 3
 HIGH_WORD: Final = 4
-NUMBERS: Final = 5
+DOUBLE: Final = 5
+NUMBERS: Final = 6
+# behind the three scales of a binary operator: what the result gets, then signs of the second value and of the sum
+OUT: Final = 3 * NUMBERS
+SIGN_SECOND: Final = OUT + 3
+SIGN_TOTAL: Final = OUT + 4
+PLAIN: Final = OUT + 5  # 1: some scale rounds twice
 WORD: Final = 32
 BLOCK: Final = 4096  # elements of a unit
 
 
-def scale_numbers(multiplier: int, shift: int, zero_in: int) -> list[int]:
-    return [multiplier, shift, 1 << (shift - 1), zero_in, int(shift > WORD)]
+def scale_numbers(multiplier: int, shift: int, double: int, zero_in: int) -> list[int]:
+    """Multiplier, shift, rounding term, input zero point, whether the high word of the product decides
+    (numerics.scale.scale_in_high_words), and what DOUBLE_ROUND adds to the rounding term of a value >= 0, or 0.
+    """
+    return [multiplier, shift, 1 << (shift - 1), zero_in, int(shift > WORD and not double), double]

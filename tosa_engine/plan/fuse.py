@@ -1,13 +1,14 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Two patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
-ADD and SUB of two RESCALEs from int8 take these and the RESCALE and CLAMP behind. Either is done only when bounds prove
-that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in between, and none of them is kept.
+Three patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
+ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. Another RESCALE takes the CLAMP behind it.
+Each is done only when bounds prove that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in
+between, and none of them is kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ import numpy as np
 
 from .. import types
 from ..kernels import KERNELS, Epilogue
-from ..kernels.ewise_binary import rescaled_add
 from ..kernels.matmul import matmul_bound
+from ..kernels.rescaled import rescale_by_one, rescaled_binary
 from ..kernels.tensor_ops import accumulator_bound
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from ..kernels.work import I32_MAX
@@ -59,9 +60,9 @@ class Fusion:
         return None if unknown(KERNELS[op, call.row.key], call) else call
 
     def before(self, name: str, op: str) -> Call | None:
-        """The producer of a tensor that only one operator reads once."""
+        """The producer of a tensor that only one operator reads."""
         call = self.producer.get(name)
-        if call is None or call.spec.name != op or name in self.fixed or len(self.readers.get(name, [])) != 1:
+        if call is None or call.spec.name != op or name in self.fixed or len({id(c) for c in self.readers[name]}) != 1:
             return None
         assert call.row is not None
         return None if unknown(KERNELS[op, call.row.key], call) else call
@@ -104,30 +105,91 @@ class Fusion:
             calls.append(table)
         return after, calls
 
-    def rescaled_add(self, call: Call) -> Step | None:
-        """ADD or SUB between RESCALEs, all of int8."""
-        if call.in_out_t is not types.i32 or call.shape1 != call.shape2:
+    def rescaled_binary(self, call: Call) -> Step | None:
+        """ADD, SUB or MUL between RESCALEs, all from and to int8, or int16; one input may be a constant of int32."""
+        if not _of_int32(call):
             return None
-        sides = [self.before(name, "RESCALE") for name in call.operator.inputs]
+        sides = [
+            self.side(call, name, argument) for name, argument in zip(call.operator.inputs[:2], ARGUMENTS, strict=True)
+        ]
         last = self.next(call.operator.outputs[0], "RESCALE")
-        if last is None or any(s is None for s in sides) or last.per_channel or last.out_t is not types.i8:
+        if last is None or last.per_channel or last.output_unsigned or last.out_t not in (types.i8, types.i16):
             return None
-        before = [side for side in sides if side is not None]
-        reaches = [_reach(side) for side in before]
-        if any(r is None for r in reaches):
+        found = [side for side in sides if side is not None]
+        if len(found) != len(sides) or {s.rescale.in_t for s in found if s.rescale is not None} != {last.out_t}:
             return None
-        reach = sum(r for r in reaches if r is not None)
+        reach = found[0].reach * found[1].reach if call.spec.name == "MUL" else found[0].reach + found[1].reach
         safe = reach <= I32_MAX and rescale_is_safe(last, np.array(reach))
         if not safe and not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
         after, behind = self.finish(last)
         if after.table is not None:
             behind = behind[:-1]
-        scales = [(int(m[0]), int(s[0]), int(d[0])) for m, s, d in map(rescale_numbers, (*before, last))]
-        zeros = [zero_points(c)[0] for c in before] + [after.output_zp]
-        work = rescaled_add(call, scales, zeros, (after.low, after.high))
-        inputs = tuple(side.operator.inputs[0] for side in before)
-        return Step((*before, call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
+        scales = [*(side.scale for side in found), _scale(last)]
+        zeros = [*(side.zero for side in found), after.output_zp]
+        work = rescaled_binary(call, scales, zeros, (after.low, after.high))
+        before = {id(side.rescale): side.rescale for side in found if side.rescale is not None}
+        inputs = tuple(side.tensor for side in found)
+        return Step((*before.values(), call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
+
+    def side(self, call: Call, name: str, argument: str) -> Side | None:
+        """An input of `call` that a RESCALE from int8 or int16 makes, or a constant of int32."""
+        values = call.constant(argument)
+        if values is not None:
+            wide = np.abs(values.astype(np.int64))
+            known = call.tensor(argument).dtype is types.i32
+            return Side(None, name, IDENTITY, 0, int(wide.max(initial=0))) if known else None
+        rescale = self.before(name, "RESCALE")
+        reach = None if rescale is None else _reach(rescale)
+        if rescale is None or reach is None:
+            return None
+        return Side(rescale, rescale.operator.inputs[0], _scale(rescale), zero_points(rescale)[0], reach)
+
+    def rescale(self, call: Call) -> Step | None:
+        """RESCALE by one scale whose REQUIREs hold for all inputs, and a CLAMP behind it."""
+        plain = not (call.per_channel or call.input_unsigned or call.output_unsigned)
+        if not plain or call.in_t not in (types.i8, types.i16, types.i32) or not self.analysis.proved(call):
+            return None
+        after, calls = self.finish(call)
+        if after.table is not None:
+            calls = calls[:-1]
+        work = rescale_by_one(call, _scale(call), zero_points(call), (after.low, after.high))
+        return Step(tuple(calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
+
+    def step(self, call: Call) -> Step | None:
+        if call.spec.name in ("ADD", "SUB", "MUL"):
+            return self.rescaled_binary(call)
+        return self.epilogue(call)
+
+
+ARGUMENTS = ("input1", "input2")
+IDENTITY = (4, 2, 0)  # (4 * value + 2) >> 2
+
+
+@dataclass(frozen=True)
+class Side:
+    """An input of an operator between RESCALEs: who scales it (None: nobody), the tensor that is read, its scale and
+    zero point, and the largest magnitude of the scaled values.
+    """
+
+    rescale: Call | None
+    tensor: str
+    scale: tuple[int, int, int]
+    zero: int
+    reach: int
+
+
+def _scale(rescale: Call) -> tuple[int, int, int]:
+    """Multiplier, shift, and what DOUBLE_ROUND adds, of a RESCALE by one scale."""
+    multiplier, shift, double = rescale_numbers(rescale)
+    return int(multiplier[0]), int(shift[0]), int(double[0])
+
+
+def _of_int32(call: Call) -> bool:
+    """Whether an ADD, SUB or MUL is of int32, without a shift."""
+    if call.spec.name == "MUL":
+        return call.in_t is types.i32 and call.constant("shift") is not None and call["shift"] == 0
+    return call.in_out_t is types.i32
 
 
 def rescale_is_safe(call: Call, bound: Array) -> bool:
@@ -153,15 +215,16 @@ def rescale_is_safe(call: Call, bound: Array) -> bool:
 
 
 def _reach(call: Call) -> int | None:
-    """The largest magnitude that a RESCALE from int8 to int32 gives; None when it isn't one, or a value is illegal."""
-    if call.in_t is not types.i8 or call.out_t is not types.i32 or call.per_channel or call.input_unsigned:
+    """The largest magnitude that a RESCALE to int32 gives; None when it isn't one, or a value is illegal."""
+    if call.in_t not in (types.i8, types.i16) or call.out_t is not types.i32 or call.per_channel or call.input_unsigned:
         return None
     multiplier, shift, _ = rescale_numbers(call)
     m, s = int(multiplier[0]), int(shift[0])
     if m < 0 or not 2 <= s <= 62:
         return None
-    ends = [value - zero_points(call)[0] for value in (-128, 127)]
-    if call.scale32 and not all(-(1 << (s - 1)) <= v < 1 << (s - 1) for v in ends):
+    zero, zero_out = zero_points(call)
+    ends = [value - zero for value in (call.in_t.minimum, call.in_t.maximum)]
+    if zero_out != 0 or (call.scale32 and not all(-(1 << (s - 1)) <= v < 1 << (s - 1) for v in ends)):
         return None
     reach = max(abs(apply_scale_32(v, m, s, call.rounding_mode == "DOUBLE_ROUND")) for v in ends)
     return reach if reach <= I32_MAX else None
@@ -173,10 +236,15 @@ def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str]) -> Mapping
     position = {id(call): i for i, call in enumerate(calls)}
     found: dict[int, Step] = {}
     taken: set[int] = set()
+
+    def take(step: Step | None) -> None:
+        if step is not None and not any(id(c) in taken for c in step.calls):
+            taken.update(id(c) for c in step.calls)
+            found[max(position[id(c)] for c in step.calls)] = step
+
     for call in calls:
-        step = fusion.rescaled_add(call) if call.spec.name in ("ADD", "SUB") else fusion.epilogue(call)
-        if step is None or any(id(c) in taken for c in step.calls):
-            continue
-        taken.update(id(c) for c in step.calls)
-        found[max(position[id(c)] for c in step.calls)] = step
+        take(fusion.step(call))
+    for call in calls:  # what no larger pattern has taken
+        if call.spec.name == "RESCALE" and id(call) not in taken:
+            take(fusion.rescale(call))
     return found

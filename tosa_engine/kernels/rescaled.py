@@ -1,0 +1,62 @@
+"""Elementwise operators together with the RESCALEs around them. The caller has proved every REQUIRE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import types
+from .ewise_binary import blocks, collapse
+from .scale_numbers import scale_numbers
+from .variants import variant
+from .work import Loop, Work, flat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+    from .work import Run
+
+Scale = tuple[int, int, int]  # multiplier, shift, and what DOUBLE_ROUND adds
+
+
+def rescaled_binary(call: Call, scales: Sequence[Scale], zeros: Sequence[int], bounds: tuple[int, int]) -> Work:
+    """ADD, SUB or MUL (without a shift) of two tensors that are scaled to int32, the result scaled again.
+
+    `scales` and `zeros` are those of both inputs and of the output; `bounds` those of the result.
+    """
+    from . import scale_loops
+
+    dims, first, second = (np.array(v, np.int64) for v in collapse(call.shape_of("output"), call.shape1, call.shape2))
+    swapped = first[-1] == 0  # the first input repeats along the last axis: the second takes its place
+    order = [1, 0] if swapped else [0, 1]
+    zeros_in = [*(zeros[i] for i in order), 0]
+    numbers = [scale_numbers(*s, z) for s, z in zip([*(scales[i] for i in order), scales[2]], zeros_in, strict=True)]
+    minus = call.spec.name == "SUB"
+    signs = [-1 if minus else 1, -1 if minus and swapped else 1]
+    twice = any(double for _, _, double in scales)
+    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, twice], np.int64)
+    loop = scale_loops.rescaled_product if call.spec.name == "MUL" else scale_loops.rescaled_sum
+    strides = [(first, second)[i] for i in order]
+    count = types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        a, b = (flat(inputs[i]) for i in order)
+        return Loop(loop, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
+
+    return Work(blocks(count), 0.5 * count, bind)
+
+
+def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tuple[int, int]) -> Work:
+    """RESCALE of int8, int16 or int32 by one scale for all channels."""
+    from . import scale_loops
+
+    p = np.array([*scale_numbers(*scale, zeros[0]), zeros[1], *bounds], np.int64)
+    count = types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(scale_loops.rescale, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
+
+    return Work(blocks(count), 0.2 * count, bind)
