@@ -1,0 +1,150 @@
+"""The compiled loop of the integer Winograd convolution.
+
+A unit is a range of tiles, counted through all images, times a group of panels of output channels. It transforms its
+input tiles once, and again only when another range begins; then, panel by panel, it multiplies at each of the 36 points
+and transforms the products back, so that the weights of a panel pass through the caches once per unit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._jit import inline, jit
+from .winograd_places import (
+    CHANNELS,
+    CHUNK,
+    CHUNKS,
+    COLUMNS,
+    DEPTH,
+    GROUP,
+    GROUPS,
+    HEIGHT,
+    IN_HEIGHT,
+    IN_WIDTH,
+    PAD_LEFT,
+    PAD_TOP,
+    PANELS,
+    POINT,
+    POINTS,
+    ROWS,
+    TILE,
+    TILES,
+    TILES_X,
+    TILES_Y,
+    UNIT,
+    WIDTH,
+    WINDOW,
+    ZERO,
+)
+from .winograd_steps import finish, look_up, product, to_points
+
+
+@inline
+def convert(source: Any, zero: int, target: Any) -> None:
+    """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
+    for i in range(len(target)):
+        target[i] = source[i] - zero
+
+
+@inline
+def clear(target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = 0
+
+
+@jit
+def copy_line(x: Any, g: Any, image: int, y: int, row: Any) -> None:
+    """row = input row y without its zero point: pixels of CHUNKS * CHUNK channels, zeros where there is no input."""
+    depth, whole, zero = g[DEPTH], g[CHUNKS] * CHUNK, g[ZERO]
+    clear(row)
+    if y < 0 or y >= g[IN_HEIGHT]:
+        return
+    start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
+    inside = min(len(row) // whole - g[PAD_LEFT], g[IN_WIDTH])
+    if inside <= 0:
+        return
+    left = g[PAD_LEFT] * whole
+    if depth == whole:
+        convert(x[start : start + inside * depth], zero, row[left : left + inside * depth])
+        return
+    for p in range(inside):
+        pixel = left + p * whole
+        convert(x[start + p * depth : start + (p + 1) * depth], zero, row[pixel : pixel + depth])
+
+
+@jit
+def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v: Any, c: Any) -> None:
+    """The points of the tiles from `first` on, as v[point, block, chunk, ROWS, CHUNK]; `a` holds a line of tiles."""
+    depth, rows = g[CHUNKS] * CHUNK, g[ROWS]
+    pitch = (g[TILES_X] * TILE + WINDOW - TILE) * depth
+    line = -1
+    for t in range(count):
+        tile_line = (first + t) // g[TILES_X]
+        if tile_line != line:
+            line = tile_line
+            image = line // g[TILES_Y]
+            top = (line - image * g[TILES_Y]) * TILE - g[PAD_TOP]
+            for i in range(WINDOW):
+                copy_line(x, g, image, top + i, a[i * pitch : (i + 1) * pitch])
+        start = (first + t - line * g[TILES_X]) * TILE * depth
+        to = (t // rows * g[CHUNKS] * rows + t % rows) * CHUNK
+        for chunk in range(g[CHUNKS]):
+            to_points(simd, a, start + chunk * CHUNK, pitch, depth, v, to + chunk * rows * CHUNK, g[POINT], c)
+
+
+@jit
+def multiply_panel(simd: Any, g: Any, panel: int, count: int, v: Any, u: Any, m: Any) -> None:
+    """The products of all points with one panel of weights, as m[tile, point, COLUMNS]."""
+    rows, columns = g[ROWS], g[COLUMNS]
+    size, block = g[CHUNKS] * CHUNK * columns, g[CHUNKS] * CHUNK * rows
+    for p in range(POINTS):
+        weights = (panel * POINTS + p) * size
+        for b in range(-(-count // rows)):
+            to = (b * rows * POINTS + p) * columns
+            product(simd, rows, columns, v, p * g[POINT] + b * block, u, weights, m, to, g[CHUNKS])
+
+
+@jit
+def store_panel(
+    simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any, limits: Any,
+    table: Any, out: Any,
+) -> None:  # fmt: skip
+    """The outputs of the tiles from `first` on, for one panel of channels."""
+    columns, pixel = g[COLUMNS], g[CHANNELS]
+    line, pitch = g[WIDTH] * pixel, g[PANELS] * columns
+    for t in range(count):
+        tile_line = (first + t) // g[TILES_X]
+        x = (first + t - tile_line * g[TILES_X]) * TILE
+        image = tile_line // g[TILES_Y]
+        y = (tile_line - image * g[TILES_Y]) * TILE
+        height, width = min(TILE, g[HEIGHT] - y), min(TILE, g[WIDTH] - x)
+        for part in range(0, columns, GROUP):
+            channel = panel * columns + part
+            some = min(GROUP, pixel - channel)
+            if some > 0:
+                start = t * POINTS * columns + part
+                to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
+                finish(
+                    simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, height,
+                    width, some,
+                )  # fmt: skip
+                look_up(limits, table, out, to, line, pixel, height, width, some)
+
+
+@jit
+def conv(
+    simd: Any, x: Any, u: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, v: Any, a: Any,
+    m: Any, c: Any, low: int, high: int,
+) -> int:  # fmt: skip
+    """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
+    transformed = -1
+    for unit in range(low, high):
+        group, first = unit % g[GROUPS], unit // g[GROUPS] * g[UNIT]
+        count = min(g[UNIT], g[TILES] - first)
+        if first != transformed:
+            transform_tiles(simd, x, g, first, count, a, v, c)
+            transformed = first
+        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
+            multiply_panel(simd, g, panel, count, v, u, m)
+            store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
+    return -1
