@@ -164,13 +164,12 @@ def transpose_conv2d_pieces(call: Call, epilogue: Epilogue | None) -> Iterator[P
 
 
 def scratch_of(call: Call, pieces: Sequence[Piece]) -> tuple[tuple[np.dtype[Any], int], ...]:
-    """The copied input, the result in any format, and the most bytes of each that CONV2D wants, whose types differ."""
+    """The copied input, the result in any format, and what CONV2D carves its own scratch from."""
     windows = [p.window for p in pieces]
     copied = max(w.rows[1] * w.columns[1] * w.weight.shape[3] for w in windows)
     result = max(w.size[0] * w.size[1] for w in windows) * call.OC
-    wanted = zip(*(p.work.scratch for p in pieces), strict=True)
-    most = tuple((np.dtype(np.int64), max(-(-count * kind.itemsize // 8) for kind, count in same)) for same in wanted)
-    return ((call.in_t.storage, copied), (np.dtype(np.int64), result), *most)
+    inner = max(p.work.scratch_bytes for p in pieces)
+    return ((call.in_t.storage, copied), (np.dtype(np.int64), result), (np.dtype(np.uint8), inner))
 
 
 def in_pieces(call: Call, pieces: list[Piece]) -> Work:
@@ -188,8 +187,8 @@ def in_pieces(call: Call, pieces: list[Piece]) -> Work:
                 place = out[piece.place]
                 direct = place.flags.c_contiguous
                 result = place if direct else scratch[1].view(out.dtype)[: place.size].reshape(place.shape)
-                own = [memory.view(kind) for memory, (kind, _) in zip(scratch[2:], piece.work.scratch, strict=True)]
-                status = piece.work.bind([copied], [result])(0, piece.work.units, own)
+                run_piece = piece.work.bind([copied], [result])
+                status = run_piece(0, piece.work.units, piece.work.carve(scratch[2]))
                 assert status == DONE, "a bound on the sums proves that no REQUIRE can fail"
                 if not direct:
                     place[...] = result

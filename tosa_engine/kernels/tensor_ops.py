@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import geometry as at
+from . import winograd
 from .epilogue import parameters
 from .int48 import conv2d_int48, depthwise_conv2d_int48, depthwise_fits
 from .matmul import matmul_fp32, matmul_int, matmul_wide
@@ -64,6 +65,8 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not fits_output(call):
         assert epilogue is None
         return conv2d_wide(call)
+    if winograd.chosen(call):
+        return winograd.conv2d(call, epilogue)
     weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
     simd = variant()
     quads = (simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)

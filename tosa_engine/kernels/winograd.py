@@ -1,89 +1,137 @@
-"""CONV2D 3 x 3 by an exact integer Winograd transform: four times fewer products."""
+"""CONV2D of int8 with 3 x 3 weights by an exact integer Winograd transform, with four times fewer products.
+
+Formula. For a 6 x 6 window d of the input without its zero point, and 3 x 3 weights g without theirs,
+
+    A^T [(G g G^T) .* (B^T d B)] A = 576 y,    summed over the input channels before A is applied,
+
+where y is the 4 x 4 block of sums that CONV2D wants and .* multiplies entry by entry. These are the matrices of
+F(4 x 4, 3 x 3) for the points 0, 1, -1, 2, -2 and infinity with integer entries (`winograd_matrices`). The usual G has
+the rows (1, 0, 0) / 4, -(1, 1, 1) / 6, -(1, -1, 1) / 6, (1, 2, 4) / 24, (1, -2, 4) / 24 and (0, 0, 1). Here G is
+without the denominators, and the columns of A^T are multiplied by 24 / denominator, up to sign, which leaves 24 y for
+each of the two directions. There are 36 products for 16 sums of 9.
+
+Meaning. Every step adds and multiplies integers, and int32 arithmetic that wraps is the ring of integers modulo 2^32.
+Whatever overflows on the way, the end is 576 y modulo 2^32. 9 is odd, so it has an inverse modulo 2^32; multiplying by
+it leaves 64 y modulo 2^32, which is y modulo 2^26.
+
+Exactness. Per channel, y lies in [low, high], known from the weights (`bounds`). Where high - low < 2^26, subtracting
+the middle puts y into [-2^25, 2^25), where an arithmetic shift by 6 finds it; the middle is added again with the bias.
+Subtracting costs one addition per tile: the columns of A^T that belong to the point (1, 1) are (4, 4, 4, 4), so that
+-36 * middle added to that one product lowers all sixteen 576 y by 576 * middle.
+
+Factors fit int16: B^T makes |d| <= 255 at most 10 * 10 times as large (25,500), and G makes |g| <= 255 at most 7 * 7
+times as large (12,495). A pair of products fits int32; sums of pairs wrap.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from . import winograd_places as at
 from .epilogue import parameters
-from .packing import per_channel_bias
-from .variants import variant
+from .packing import macs, per_channel_bias
+from .variants import Variant, variant
 from .winograd_matrices import G
-from .work import Epilogue, Loop, Work, aligned, constant, flat
+from .work import LEAST_UNITS, Epilogue, Loop, Work, aligned, constant, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..spec.table import Call
     from ..types import Array
-    from .variants import Variant
     from .work import Run
 
-FORCE = ()
+WIDEST: Final = 1 << 26  # bounds of a sum must be closer than this
+CACHED: Final = 512 << 10  # bytes of points of a unit's inputs, and of its products: half of a second-level cache
+
 
 def weights_of(call: Call) -> Array:
-    return constant(call, "weight").astype(np.int64) - call.weight_zp
+    """[OC, 3, 3, IC] without the zero point."""
+    return np.asarray(constant(call, "weight").astype(np.int64) - call.weight_zp)
 
 
 def bounds(call: Call) -> tuple[Array, Array]:
-    """Per output channel, the least and the greatest sum without bias."""
-    low, high = call.in_t.minimum - call.input_zp, call.in_t.maximum - call.input_zp
-    weight = weights_of(call).reshape(call.OC, -1)
-    ends = weight * low, weight * high
-    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+    """Per output channel, the least and the greatest sum without bias. Padding is between the two ends, as zero."""
+    ends = call.in_t.minimum - call.input_zp, call.in_t.maximum - call.input_zp
+    low, high = (weights_of(call).reshape(call.OC, -1) * end for end in ends)
+    return np.minimum(low, high).sum(axis=1), np.maximum(low, high).sum(axis=1)
 
 
 def suits(call: Call) -> bool:
+    """Whether the transform is exact for this CONV2D."""
+    if (call.KH, call.KW, *call.stride, *call.dilation) != (3, 3, 1, 1, 1, 1):
+        return False
     low, high = bounds(call)
-    shape = (call.KH, call.KW, *call.stride, *call.dilation)
-    return shape == (3, 3, 1, 1, 1, 1) and int((high - low).max()) < 1 << 26
+    return int((high - low).max()) < WIDEST
 
 
-def transform_weights(weight: Array) -> Array:
-    """G g G^T of [OC, 3, 3, IC] as [POINTS, IC, OC]."""
-    found = np.einsum("ik,jl,oklc->ijco", G, G, weight.astype(np.int64))
-    return np.asarray(found.reshape(at.POINTS, *found.shape[2:]))
+def chosen(call: Call) -> bool:
+    """Whether this CONV2D, which has no REQUIRE that could fail, is computed here: exactly, and faster than directly."""
+    simd = variant()
+    return worth(call, simd) and suits(call)
+
+
+def worth(call: Call, simd: Variant) -> bool:
+    """Whether the transform takes less time than the direct form, which adds up 100 products a nanosecond where they
+    are made from pairs, and 200 from quadruples (VNNI).
+    """
+    direct = macs(call) / (200 if any("vnni" in need for need in simd.needs) else 100)
+    return simd.native and nanoseconds(call, simd) < direct
+
+
+def nanoseconds(call: Call, simd: Variant) -> float:
+    """An estimate. Products are made while their weights, 36 for 9, come from the third-level cache or from memory;
+    tiles are transformed for 32 channels at a time, products for 16.
+    """
+    g = sizes(call, simd)
+    tiles, depth, channels = int(g[at.TILES]), int(g[at.CHUNKS]) * at.CHUNK, int(g[at.PANELS] * g[at.COLUMNS])
+    rows = -(-tiles // int(g[at.STEP])) * int(g[at.STEP])
+    wide = simd.lanes == 16
+    products = at.POINTS * rows * depth * channels / (105 if wide else 90)
+    stream = at.POINTS * depth * channels * 2 * -(-tiles // int(g[at.UNIT])) / 25
+    transforms = tiles * (depth // at.CHUNK * (75 if wide else 110) + channels // at.GROUP * (100 if wide else 150))
+    return max(products, stream) + transforms
 
 
 def pack_weights(weight: Array, columns: int) -> Array:
-    """The points of the weights as [panel, point, pair of input channels, columns, 2] of int16."""
-    points = transform_weights(weight)
-    _, IC, OC = points.shape
+    """G g G^T for each pair of channels as [panel, point, pair of input channels, columns, 2] of int16."""
+    OC, _, _, IC = weight.shape
     depth, panels = -(-IC // at.CHUNK) * at.CHUNK, -(-OC // columns)
     padded = np.zeros((at.POINTS, depth, panels * columns), np.int16)
-    padded[:, :IC, :OC] = points
+    lines = np.einsum("ik,oklc->oilc", G, weight)
+    padded[:, :IC, :OC] = np.einsum("jl,oilc->ijco", G, lines).reshape(at.POINTS, IC, OC)
     packed = aligned(padded.size, np.int16)
     packed[:] = padded.reshape(at.POINTS, depth // 2, 2, panels, columns).transpose(3, 0, 1, 4, 2).reshape(-1)
     return packed
 
 
 def sizes(call: Call, simd: Variant) -> Array:
-    g = np.zeros(at.SIZE, np.int64)
+    """The geometry array: blocks of even size, as many in a unit as the cache holds and LEAST_UNITS allows."""
+    columns, most, step = 2 * simd.lanes, *((14, 2) if simd.lanes == 16 else (6, 1))
     tiles_y, tiles_x = -(-call.OH // at.TILE), -(-call.OW // at.TILE)
     tiles = call.N * tiles_y * tiles_x
-    columns = 2 * simd.lanes
     panels, chunks = -(-call.OC // columns), -(-call.IC // at.CHUNK)
-    options = at.block_rows(simd.lanes)
-    rows = min(options, key=lambda r: (-(-tiles // r) * r, -r))
-    unit = -(-28 // rows) * rows
-    if FORCE:
-        rows = FORCE[1]; unit = -(-FORCE[0] // rows) * rows
-    groups = 1
-    point = -(-unit // rows) * rows * chunks * at.CHUNK + at.CHUNK
+    rows = -(-tiles // -(-tiles // most) // step) * step
+    blocks = -(-tiles // rows)
+    cached = CACHED // (at.POINTS * (2 * chunks * at.CHUNK + 4 * columns) * rows)
+    unit = max(1, min(cached, blocks * panels // LEAST_UNITS, blocks)) * rows
     places = {
         at.IN_HEIGHT: call.IH, at.IN_WIDTH: call.IW, at.DEPTH: call.IC, at.CHUNKS: chunks, at.ZERO: call.input_zp,
         at.PAD_TOP: call.pad_top, at.PAD_LEFT: call.pad_left, at.HEIGHT: call.OH, at.WIDTH: call.OW,
-        at.CHANNELS: call.OC, at.TILES_Y: tiles_y, at.TILES_X: tiles_x, at.TILES: tiles, at.ROWS: rows,
-        at.COLUMNS: columns, at.PANELS: panels, at.GROUPS: groups, at.UNIT: unit, at.POINT: point,
+        at.CHANNELS: call.OC, at.TILES_Y: tiles_y, at.TILES_X: tiles_x, at.TILES: tiles, at.ROWS: rows, at.STEP: step,
+        at.COLUMNS: columns, at.PANELS: panels, at.UNIT: unit,
+        at.POINT: (unit * chunks + 1) * at.CHUNK,  # a line more, so that the points lie in different sets of a cache
     }  # fmt: skip
+    g = np.zeros(at.SIZE, np.int64)
     for place, value in places.items():
         g[place] = value
     return g
 
 
 def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
+    """CONV2D of int8 input and int8 or int4 weights that `suits` and has no REQUIRE that could fail."""
     from . import winograd_loops
 
     simd = variant()
@@ -94,19 +142,20 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     middle = (low + high + 1) >> 1
     seed = aligned(padded, np.int32)
     seed[: call.OC] = (-36 * middle).astype(np.int32)
-    bias = (per_channel_bias(call, call.OC) + middle).astype(np.int32)
+    bias = per_channel_bias(call, call.OC) + middle
     e32, e64, limits, table = parameters(epilogue, bias, call.OC, padded)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return Loop(winograd_loops.conv, simd, x, u, g, seed, e32, e64, limits, table, out)
 
-    line = at.WINDOW * int(g[at.TILES_X] * at.TILE + 2) * int(g[at.CHUNKS]) * at.CHUNK
+    unit = int(g[at.UNIT])
+    line = at.WINDOW * (int(g[at.TILES_X]) * at.TILE + at.WINDOW - at.TILE) * int(g[at.CHUNKS]) * at.CHUNK
     scratch = (
         (np.dtype(np.int16), at.POINTS * int(g[at.POINT])),
         (np.dtype(np.int16), line),
-        (np.dtype(np.int32), int(g[at.UNIT]) * at.POINTS * int(g[at.COLUMNS])),
+        (np.dtype(np.int32), at.POINTS * unit * int(g[at.COLUMNS])),
         (np.dtype(np.int32), at.TILE * at.TILE * at.GROUP),
     )
-    units = -(-int(g[at.TILES]) // int(g[at.UNIT])) * int(g[at.GROUPS])
-    return Work(units, 1e5, bind, scratch)
+    units = -(-int(g[at.TILES]) // unit) * int(g[at.PANELS])
+    return Work(units, nanoseconds(call, simd), bind, scratch)

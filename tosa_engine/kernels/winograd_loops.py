@@ -1,8 +1,8 @@
 """The compiled loop of the integer Winograd convolution.
 
-A unit is a range of tiles, counted through all images, times a group of panels of output channels. It transforms its
-input tiles once, and again only when another range begins; then, panel by panel, it multiplies at each of the 36 points
-and transforms the products back, so that the weights of a panel pass through the caches once per unit.
+A unit is a range of tiles, counted through all images, and one panel of output channels. The tiles are transformed when
+a range begins, and serve all of its panels that the worker has. For each panel, products are made at each of the 36
+points, and transformed back; the panel's weights pass through the caches once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from .winograd_places import (
     COLUMNS,
     DEPTH,
     GROUP,
-    GROUPS,
     HEIGHT,
     IN_HEIGHT,
     IN_WIDTH,
@@ -27,6 +26,7 @@ from .winograd_places import (
     POINT,
     POINTS,
     ROWS,
+    STEP,
     TILE,
     TILES,
     TILES_X,
@@ -52,30 +52,37 @@ def clear(target: Any) -> None:
         target[i] = 0
 
 
-@jit
+@inline
 def copy_line(x: Any, g: Any, image: int, y: int, row: Any) -> None:
     """row = input row y without its zero point: pixels of CHUNKS * CHUNK channels, zeros where there is no input."""
     depth, whole, zero = g[DEPTH], g[CHUNKS] * CHUNK, g[ZERO]
-    clear(row)
-    if y < 0 or y >= g[IN_HEIGHT]:
+    inside = min(len(row) // whole - g[PAD_LEFT], g[IN_WIDTH])
+    if y < 0 or y >= g[IN_HEIGHT] or inside <= 0:
+        clear(row)
         return
     start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
-    inside = min(len(row) // whole - g[PAD_LEFT], g[IN_WIDTH])
-    if inside <= 0:
-        return
     left = g[PAD_LEFT] * whole
     if depth == whole:
+        clear(row[:left])
         convert(x[start : start + inside * depth], zero, row[left : left + inside * depth])
+        clear(row[left + inside * depth :])
         return
+    clear(row)
     for p in range(inside):
         pixel = left + p * whole
         convert(x[start + p * depth : start + (p + 1) * depth], zero, row[pixel : pixel + depth])
 
 
-@jit
+@inline
+def rows_of(g: Any, block: int, count: int) -> int:
+    """The rows of a block of `count` tiles: ROWS, and in the last one as few as there are products for."""
+    return min(g[ROWS], -(-(count - block * g[ROWS]) // g[STEP]) * g[STEP])
+
+
+@inline
 def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v: Any, c: Any) -> None:
-    """The points of the tiles from `first` on, as v[point, block, chunk, ROWS, CHUNK]; `a` holds a line of tiles."""
-    depth, rows = g[CHUNKS] * CHUNK, g[ROWS]
+    """The points of the tiles from `first` on, as v[point, block, chunk, row, CHUNK]; `a` holds a line of tiles."""
+    depth = g[CHUNKS] * CHUNK
     pitch = (g[TILES_X] * TILE + WINDOW - TILE) * depth
     line = -1
     for t in range(count):
@@ -87,24 +94,27 @@ def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v
             for i in range(WINDOW):
                 copy_line(x, g, image, top + i, a[i * pitch : (i + 1) * pitch])
         start = (first + t - line * g[TILES_X]) * TILE * depth
-        to = (t // rows * g[CHUNKS] * rows + t % rows) * CHUNK
+        block = t // g[ROWS]
+        rows = rows_of(g, block, count)
+        to = block * g[ROWS] * depth + (t - block * g[ROWS]) * CHUNK
         for chunk in range(g[CHUNKS]):
             to_points(simd, a, start + chunk * CHUNK, pitch, depth, v, to + chunk * rows * CHUNK, g[POINT], c)
 
 
-@jit
+@inline
 def multiply_panel(simd: Any, g: Any, panel: int, count: int, v: Any, u: Any, m: Any) -> None:
     """The products of all points with one panel of weights, as m[tile, point, COLUMNS]."""
-    rows, columns = g[ROWS], g[COLUMNS]
-    size, block = g[CHUNKS] * CHUNK * columns, g[CHUNKS] * CHUNK * rows
+    columns, depth = g[COLUMNS], g[CHUNKS] * CHUNK
     for p in range(POINTS):
-        weights = (panel * POINTS + p) * size
-        for b in range(-(-count // rows)):
-            to = (b * rows * POINTS + p) * columns
-            product(simd, rows, columns, v, p * g[POINT] + b * block, u, weights, m, to, g[CHUNKS])
+        weights = (panel * POINTS + p) * depth * columns
+        for block in range(-(-count // g[ROWS])):
+            first = block * g[ROWS]
+            to = (first * POINTS + p) * columns
+            rows = rows_of(g, block, count)
+            product(simd, rows, columns, v, p * g[POINT] + first * depth, u, weights, m, to, g[CHUNKS])
 
 
-@jit
+@inline
 def store_panel(
     simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any, limits: Any,
     table: Any, out: Any,
@@ -139,12 +149,11 @@ def conv(
     """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
     transformed = -1
     for unit in range(low, high):
-        group, first = unit % g[GROUPS], unit // g[GROUPS] * g[UNIT]
+        panel, first = unit % g[PANELS], unit // g[PANELS] * g[UNIT]
         count = min(g[UNIT], g[TILES] - first)
         if first != transformed:
             transform_tiles(simd, x, g, first, count, a, v, c)
             transformed = first
-        for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
-            multiply_panel(simd, g, panel, count, v, u, m)
-            store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
+        multiply_panel(simd, g, panel, count, v, u, m)
+        store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
     return -1

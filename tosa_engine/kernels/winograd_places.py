@@ -29,12 +29,7 @@ TILES: Final = 12  # of all images
 ROWS: Final = 13  # tiles of a block, which are the rows of a product
 COLUMNS: Final = 14  # output channels of a panel
 PANELS: Final = 15
-GROUPS: Final = 16  # groups of panels
-UNIT: Final = 17  # tiles of a unit
-POINT: Final = 18  # elements from one point of the transformed inputs to the next
+UNIT: Final = 16  # tiles of a unit
+POINT: Final = 17  # elements from one point of the transformed inputs to the next
+STEP: Final = 18  # what the rows of a block are a multiple of
 SIZE: Final = 19
-
-
-def block_rows(lanes: int) -> tuple[int, ...]:
-    """The numbers of tiles that products are emitted for: two vectors of sums each, and a few registers besides."""
-    return (4, 8, 10, 12, 14) if lanes == 16 else (4, 5, 6)

@@ -74,6 +74,21 @@ class Work:
     bind: Bind
     scratch: tuple[Scratch, ...] = ()
 
+    @property
+    def scratch_bytes(self) -> int:
+        """The memory that `carve` needs."""
+        return sum(_whole_lines(count * dtype.itemsize) for dtype, count in self.scratch)
+
+    def carve(self, memory: Array) -> tuple[Array, ...]:
+        """The scratch arrays in aligned bytes."""
+        found: list[Array] = []
+        at = 0
+        for dtype, count in self.scratch:
+            size = count * dtype.itemsize
+            found.append(memory[at : at + size].view(dtype))
+            at += _whole_lines(size)
+        return tuple(found)
+
 
 class Around(Protocol):
     """What an operator finds around it in a run: the variables, and the regions of the graph, by name."""
@@ -111,6 +126,10 @@ class Kernel:
     constants: tuple[str, ...] = ()
     epilogue: bool = False
     alias: bool = False
+
+
+def _whole_lines(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def aligned(count: int, dtype: np.dtype[Any] | type) -> Array:

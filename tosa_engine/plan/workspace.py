@@ -74,7 +74,7 @@ class Workspace:
         else:
             run = work.bind(inputs, outputs)
         shared = self._team and can_share(step)
-        return Bound(step, run, work.units, shared, tuple(_carve(step, memory) for memory in scratch))
+        return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
         """(node, tensor) that are known after a step: kept ones among its operators' outputs; at the start the rest."""
@@ -93,19 +93,7 @@ def shared_cost(plan: Plan) -> float:
 
 
 def _bytes(step: Step) -> int:
-    work = step.work
-    return 0 if work is None else sum(-(-count * dtype.itemsize // 64) * 64 for dtype, count in work.scratch)
-
-
-def _carve(step: Step, memory: Array) -> tuple[Array, ...]:
-    assert step.work is not None
-    found: list[Array] = []
-    at = 0
-    for dtype, count in step.work.scratch:
-        size = count * dtype.itemsize
-        found.append(memory[at : at + size].view(dtype))
-        at += -(-size // 64) * 64
-    return tuple(found)
+    return 0 if step.work is None else step.work.scratch_bytes
 
 
 def _outputs(step: Step) -> list[tuple[str, str]]:
