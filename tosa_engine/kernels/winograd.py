@@ -68,7 +68,7 @@ def suits(call: Call) -> bool:
 
 
 def chosen(call: Call) -> bool:
-    """Whether this CONV2D, which has no REQUIRE that could fail, is computed here: exactly, and faster than directly."""
+    """Whether this CONV2D is computed here: exactly, and faster than directly. No REQUIRE of it may be able to fail."""
     simd = variant()
     return worth(call, simd) and suits(call)
 

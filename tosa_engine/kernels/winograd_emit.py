@@ -110,9 +110,7 @@ def transform_inputs(
     return sig, codegen
 
 
-def _emit_product(
-    builder: Any, rows: int, lanes: int, vnni: bool, v: Any, u: Any, m: Any, chunks: Any
-) -> None:
+def _emit_product(builder: Any, rows: int, lanes: int, vnni: bool, v: Any, u: Any, m: Any, chunks: Any) -> None:
     """m[rows, 2 * lanes] = products of pairs; `v`, `u` and `m` point to 32 bits."""
     kind = e.vector(e.I32, lanes)
 
@@ -182,7 +180,9 @@ def _sums(builder: Any, m: Any, at: Any, columns: Any, seed: Any, lanes: int) ->
 
 
 @intrinsic
-def transform_products(typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any) -> Any:
+def transform_products(
+    typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any
+) -> Any:
     index = numba_types.int64
     sig = numba_types.void(simd, m, index, index, seed, index, c)
 
@@ -215,9 +215,7 @@ def transform_and_scale(
         kinds, lanes = signature.args, signature.args[0].variant.lanes
         _, _, start, columns, _, channel, _, _, pitch, _, _, to, line, pixel, height, width = args
         element = ir.IntType(kinds[10].dtype.bitwidth)
-        products, seeds, spare, rows32 = (
-            e.pointer(context, builder, kinds[i], args[i], e.I32) for i in (1, 4, 6, 7)
-        )
+        products, seeds, spare, rows32 = (e.pointer(context, builder, kinds[i], args[i], e.I32) for i in (1, 4, 6, 7))
         spare = builder.bitcast(spare, element.as_pointer())
         bounds = scale.bounds_of(builder, e.pointer(context, builder, kinds[9], args[9], e.I64), lanes)
         out = e.pointer(context, builder, kinds[10], args[10], element)

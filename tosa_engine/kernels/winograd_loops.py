@@ -74,7 +74,7 @@ def copy_line(x: Any, g: Any, image: int, y: int, row: Any) -> None:
 
 
 @inline
-def rows_of(g: Any, block: int, count: int) -> int:
+def rows_of(g: Any, block: int, count: int) -> Any:
     """The rows of a block of `count` tiles: ROWS, and in the last one as few as there are products for."""
     return min(g[ROWS], -(-(count - block * g[ROWS]) // g[STEP]) * g[STEP])
 

@@ -12,7 +12,9 @@ from .winograd_matrices import A_T, B_T
 from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW
 
 if JIT:
-    from . import winograd_emit as vector
+    from . import winograd_emit
+
+    vector: Any = winograd_emit
 
 
 def plain_inputs(simd: Any, a: Any, start: int, line: int, pixel: int, v: Any, to: int, point: int, c: Any) -> None:
@@ -127,7 +129,9 @@ else:
 
 
 @inline
-def look_up(limits: Any, table: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int) -> None:
+def look_up(
+    limits: Any, table: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int
+) -> None:
     """The epilogue's table of 256 entries, where it has one, on the outputs that `finish` stored."""
     if limits[HAS_TABLE] != 0:
         for i in range(height):
