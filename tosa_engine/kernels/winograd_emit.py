@@ -117,7 +117,7 @@ def _emit_product(builder: Any, rows: int, lanes: int, vnni: bool, v: Any, u: An
     def steps(v: Any, u: Any, *sums: Any) -> list[Any]:
         new = list(sums)
         for step in range(UNROLL):
-            columns = [e.load(builder, u, e.I64((2 * step + j) * lanes), kind, 64) for j in range(2)]
+            columns = [e.load(builder, u, e.I64((2 * step + j) * lanes), kind, 4) for j in range(2)]
             for r in range(rows):
                 scalar = e.load(builder, v, e.I64(r * PAIRS + step), e.I32, 4)
                 pair = e.spread(builder, scalar, lanes)
@@ -132,7 +132,7 @@ def _emit_product(builder: Any, rows: int, lanes: int, vnni: bool, v: Any, u: An
     sums = _counted(builder, chunks, [v, u, *[e.constant(lanes, e.I32, 0)] * (2 * rows)], chunk)[2:]
     for r in range(rows):
         for j in range(2):
-            e.store(builder, sums[2 * r + j], m, e.I64(r * POINTS * 2 * lanes + j * lanes), 64)
+            e.store(builder, sums[2 * r + j], m, e.I64(r * POINTS * 2 * lanes + j * lanes), 4)
 
 
 @intrinsic

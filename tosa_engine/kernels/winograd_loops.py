@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._jit import inline, jit
+from ._jit import inline, jit, native
+from .scale import HAS_TABLE, HIGH_WORDS
 from .winograd_places import (
     CHANNELS,
     CHUNK,
@@ -36,7 +37,7 @@ from .winograd_places import (
     WINDOW,
     ZERO,
 )
-from .winograd_steps import finish, look_up, product, to_points
+from .winograd_steps import finish, look_up, plain_inputs, plain_product, vector
 
 
 @inline
@@ -98,7 +99,11 @@ def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v
         rows = rows_of(g, block, count)
         to = block * g[ROWS] * depth + (t - block * g[ROWS]) * CHUNK
         for chunk in range(g[CHUNKS]):
-            to_points(simd, a, start + chunk * CHUNK, pitch, depth, v, to + chunk * rows * CHUNK, g[POINT], c)
+            left, target = start + chunk * CHUNK, to + chunk * rows * CHUNK
+            if native(simd):
+                vector.transform_inputs(simd, a, left, pitch, depth, v, target, g[POINT])
+            else:
+                plain_inputs(a, left, pitch, depth, v, target, g[POINT], c)
 
 
 @inline
@@ -111,7 +116,11 @@ def multiply_panel(simd: Any, g: Any, panel: int, count: int, v: Any, u: Any, m:
             first = block * g[ROWS]
             to = (first * POINTS + p) * columns
             rows = rows_of(g, block, count)
-            product(simd, rows, columns, v, p * g[POINT] + first * depth, u, weights, m, to, g[CHUNKS])
+            left = p * g[POINT] + first * depth
+            if native(simd):
+                vector.multiply(simd, rows, v, left, u, weights, m, to, g[CHUNKS])
+            else:
+                plain_product(rows, columns, v, left, u, weights, m, to, g[CHUNKS])
 
 
 @inline
@@ -134,11 +143,18 @@ def store_panel(
             if some > 0:
                 start = t * POINTS * columns + part
                 to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
-                finish(
-                    simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, height,
-                    width, some,
-                )  # fmt: skip
-                look_up(limits, table, out, to, line, pixel, height, width, some)
+                if native(simd) and limits[HIGH_WORDS] != 0 and some == GROUP:
+                    vector.transform_and_scale(
+                        simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, height,
+                        width,
+                    )  # fmt: skip
+                else:
+                    finish(
+                        simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel,
+                        height, width, some,
+                    )  # fmt: skip
+                if limits[HAS_TABLE] != 0:
+                    look_up(table, out, to, line, pixel, height, width, some)
 
 
 @jit

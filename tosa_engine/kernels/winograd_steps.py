@@ -1,4 +1,4 @@
-"""The three steps of the integer Winograd convolution: plain twins, and the choice of the vector code."""
+"""The steps of the integer Winograd convolution as plain code, and the end that needs no speed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._jit import JIT, inline, native
-from .scale import HAS_TABLE, HIGH_WORDS, scale_rows
+from .scale import scale_rows
 from .winograd_matrices import A_T, B_T
 from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW
 
@@ -15,9 +15,12 @@ if JIT:
     from . import winograd_emit
 
     vector: Any = winograd_emit
+else:
+    vector = None
 
 
-def plain_inputs(simd: Any, a: Any, start: int, line: int, pixel: int, v: Any, to: int, point: int, c: Any) -> None:
+@inline
+def plain_inputs(a: Any, start: int, line: int, pixel: int, v: Any, to: int, point: int, c: Any) -> None:
     """v[to + p * point + j] = (B^T d B)[p] for the 6 x 6 pixels d of `a` from `start` on and CHUNK neighbours j.
 
     Rows of pixels lie `line` elements apart, pixels `pixel`. `c` is memory for intermediate values.
@@ -37,8 +40,9 @@ def plain_inputs(simd: Any, a: Any, start: int, line: int, pixel: int, v: Any, t
                 v[to + (i * WINDOW + j) * point + channel] = total
 
 
+@inline
 def plain_product(
-    simd: Any, rows: int, columns: int, v: Any, first: int, u: Any, start: int, m: Any, to: int, chunks: int
+    rows: int, columns: int, v: Any, first: int, u: Any, start: int, m: Any, to: int, chunks: int
 ) -> None:
     """m[to + r * POINTS * columns + j] = sum over channels i of v[r, i] * u[i, j], modulo 2^32.
 
@@ -54,7 +58,8 @@ def plain_product(
             m[to + r * POINTS * columns + j] = np.int32(total)
 
 
-def plain_outputs(simd: Any, m: Any, start: int, columns: int, seed: Any, channel: int, c: Any) -> None:
+@inline
+def plain_outputs(m: Any, start: int, columns: int, seed: Any, channel: int, c: Any) -> None:
     """c[(i * TILE + j) * GROUP + n] = the sum of output pixel (i, j) of a tile without the middle of its bounds.
 
     The points of channel n are m[start + p * columns + n].
@@ -70,71 +75,25 @@ def plain_outputs(simd: Any, m: Any, start: int, columns: int, seed: Any, channe
                 c[(i * TILE + j) * GROUP + n] = scaled >> 6
 
 
-def plain_finish(
+@inline
+def finish(
     simd: Any, m: Any, start: int, columns: int, seed: Any, channel: int, c: Any, e32: Any, e64: Any, pitch: int,
     limits: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int,
 ) -> None:  # fmt: skip
     """The first height x width outputs of a tile, scaled and stored: `count` channels from `channel` on."""
-    to_sums(simd, m, start, columns, seed, channel, c)
+    if native(simd):
+        vector.transform_products(simd, m, start, columns, seed, channel, c)
+    else:
+        plain_outputs(m, start, columns, seed, channel, c)
     for i in range(height):
         row = c[i * TILE * GROUP : (i + 1) * TILE * GROUP]
         scale_rows(simd, row, e32, e64, pitch, channel, limits, out, to + i * line, pixel, width, count)
 
 
-if JIT:
-    _inputs, _product, _outputs = inline(plain_inputs), inline(plain_product), inline(plain_outputs)
-
-    @inline
-    def to_points(simd: Any, a: Any, start: int, line: int, pixel: int, v: Any, to: int, point: int, c: Any) -> None:
-        if native(simd):
-            vector.transform_inputs(simd, a, start, line, pixel, v, to, point)
-        else:
-            _inputs(simd, a, start, line, pixel, v, to, point, c)
-
-    @inline
-    def product(
-        simd: Any, rows: int, columns: int, v: Any, first: int, u: Any, start: int, m: Any, to: int, chunks: int
-    ) -> None:
-        if native(simd):
-            vector.multiply(simd, rows, v, first, u, start, m, to, chunks)
-        else:
-            _product(simd, rows, columns, v, first, u, start, m, to, chunks)
-
-    @inline
-    def to_sums(simd: Any, m: Any, start: int, columns: int, seed: Any, channel: int, c: Any) -> None:
-        if native(simd):
-            vector.transform_products(simd, m, start, columns, seed, channel, c)
-        else:
-            _outputs(simd, m, start, columns, seed, channel, c)
-
-    _finish = inline(plain_finish)
-
-    @inline
-    def finish(
-        simd: Any, m: Any, start: int, columns: int, seed: Any, channel: int, c: Any, e32: Any, e64: Any, pitch: int,
-        limits: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int,
-    ) -> None:  # fmt: skip
-        if native(simd) and limits[HIGH_WORDS] != 0 and count == GROUP:
-            vector.transform_and_scale(
-                simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, height, width
-            )
-        else:
-            _finish(
-                simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, height,
-                width, count,
-            )  # fmt: skip
-
-else:
-    to_points, product, to_sums, finish = plain_inputs, plain_product, plain_outputs, plain_finish
-
-
 @inline
-def look_up(
-    limits: Any, table: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int
-) -> None:
-    """The epilogue's table of 256 entries, where it has one, on the outputs that `finish` stored."""
-    if limits[HAS_TABLE] != 0:
-        for i in range(height):
-            for j in range(width):
-                for n in range(to + i * line + j * pixel, to + i * line + j * pixel + count):
-                    out[n] = table[np.int64(out[n]) + 128]
+def look_up(table: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int) -> None:
+    """The epilogue's table of 256 entries on the stored outputs of a tile."""
+    for i in range(height):
+        for j in range(width):
+            for n in range(to + i * line + j * pixel, to + i * line + j * pixel + count):
+                out[n] = table[np.int64(out[n]) + 128]
