@@ -109,11 +109,12 @@ def pack_weights(weight: Array, columns: int) -> Array:
 
 def sizes(call: Call, simd: Variant) -> Array:
     """The geometry array: blocks of even size, as many in a unit as the cache holds and LEAST_UNITS allows."""
-    columns, most, step = 2 * simd.lanes, *((14, 2) if simd.lanes == 16 else (6, 1))
+    columns, options = 2 * simd.lanes, at.block_rows(simd.lanes)
     tiles_y, tiles_x = -(-call.OH // at.TILE), -(-call.OW // at.TILE)
     tiles = call.N * tiles_y * tiles_x
     panels, chunks = -(-call.OC // columns), -(-call.IC // at.CHUNK)
-    rows = -(-tiles // -(-tiles // most) // step) * step
+    step = options.step
+    rows = -(-tiles // -(-tiles // max(options)) // step) * step
     blocks = -(-tiles // rows)
     cached = CACHED // (at.POINTS * (2 * chunks * at.CHUNK + 4 * columns) * rows)
     unit = max(1, min(cached, blocks * panels // LEAST_UNITS, blocks)) * rows

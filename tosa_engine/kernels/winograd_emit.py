@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
-from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW
+from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW, block_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 UNROLL: Final = 4  # steps along K in one turn of the loop
 # powers of two that `_to_outputs` leaves out of the rows of A^T
 LEFT_OUT: Final = (0, 1, 2, 2)
-
-
-def block_rows(lanes: int) -> range:
-    """The numbers of tiles that products are emitted for: two vectors of sums each, and a few registers to spare."""
-    return range(2, 15, 2) if lanes == 16 else range(1, 7)
 
 
 def _counted(builder: Any, count: Any, first: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:

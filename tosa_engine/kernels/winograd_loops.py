@@ -143,6 +143,7 @@ def store_panel(
             if some > 0:
                 start = t * POINTS * columns + part
                 to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
+                # not in a function of its own: numba would count references to its arrays for every tile
                 if native(simd) and limits[HIGH_WORDS] != 0 and some == GROUP:
                     vector.transform_and_scale(
                         simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, height,

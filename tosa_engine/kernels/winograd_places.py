@@ -33,3 +33,8 @@ UNIT: Final = 16  # tiles of a unit
 POINT: Final = 17  # elements from one point of the transformed inputs to the next
 STEP: Final = 18  # what the rows of a block are a multiple of
 SIZE: Final = 19
+
+
+def block_rows(lanes: int) -> range:
+    """The numbers of tiles that products are emitted for: two vectors of sums each, and a few registers to spare."""
+    return range(2, 15, 2) if lanes == 16 else range(1, 7)
