@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -17,14 +18,16 @@ from hypothesis import strategies as st
 
 from tosa_engine import oracle, types
 from tosa_engine.kernels import variants, winograd, work
-from tosa_engine.kernels._jit import has
+from tosa_engine.kernels._jit import JIT, has
 from tosa_engine.kernels.winograd_matrices import A_T, B_T, G
+from tosa_engine.kernels.winograd_places import block_rows, columns_of
 from tosa_engine.plan import prepare
 from tosa_engine.run import Session
 from tosa_engine.spec import bind_operator
 from tosa_engine.spec.case import Case
 
 from .nets import Net
+from .test_emission import PROCESSORS, WANTED
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -293,7 +296,34 @@ def test_where_it_is_worth_it(size: int, channels: int, vnni: bool, pairs: bool)
     main = case.output("output", types.i32, (1, size, size, channels)).graph().main
     call = bind_operator(main.operators[-1], main)
     found = {v.name: winograd.worth(call, v) for v in variants.VARIANTS}
-    assert found == {"avx512vnni": vnni, "avx512": pairs, "avxvnni": vnni, "avx2": pairs, "generic": False}
+    known = {"avx512vnni": vnni, "avx512": pairs, "avxvnni": vnni, "avx2": pairs}
+    assert found == {v.name: known.get(v.name, False) for v in variants.VARIANTS}
+
+
+@pytest.mark.skipif(not JIT, reason="without the JIT nothing is emitted")
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_products_use_the_instructions_of_each_variant(name: str) -> None:
+    """Compiled to assembly for processors that this one needn't be."""
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+
+    from tosa_engine.kernels import emitting as e
+    from tosa_engine.kernels.winograd_emit import emit_product
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple, processor = PROCESSORS[name]
+    (simd,) = [v for v in variants.VARIANTS if v.name == name]
+    module, word = ir.Module(), e.I32.as_pointer()
+    module.triple = triple
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word, word, word, e.I64]), "product")
+    builder = ir.IRBuilder(function.append_basic_block())
+    rows = max(block_rows(simd.lanes))
+    emit_product(builder, simd, rows, *function.args)
+    builder.ret_void()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
+    text = machine.emit_assembly(llvm.parse_assembly(str(module)))
+    assert len(re.findall(WANTED[name, "pairs"], text)) >= rows * columns_of(simd.lanes) // simd.lanes
 
 
 PLAIN = """

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
-from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW, block_rows
+from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, TILE, WINDOW, block_rows, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-UNROLL: Final = 4  # steps along K in one turn of the loop
+    from .variants import Variant
+
+UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
 # powers of two that `_to_outputs` leaves out of the rows of A^T
 LEFT_OUT: Final = (0, 1, 2, 2)
 
@@ -105,29 +107,30 @@ def transform_inputs(
     return sig, codegen
 
 
-def _emit_product(builder: Any, rows: int, lanes: int, vnni: bool, v: Any, u: Any, m: Any, chunks: Any) -> None:
-    """m[rows, 2 * lanes] = products of pairs; `v`, `u` and `m` point to 32 bits."""
-    kind = e.vector(e.I32, lanes)
+def emit_product(builder: Any, variant: Variant, rows: int, v: Any, u: Any, m: Any, chunks: Any) -> None:
+    """m[rows, COLUMNS] = products of pairs; `v`, `u` and `m` point to 32 bits."""
+    lanes, columns = variant.lanes, columns_of(variant.lanes)
+    kind, vectors = e.vector(e.I32, lanes), columns // lanes
+    vnni = any("vnni" in need for need in variant.needs)
 
     def steps(v: Any, u: Any, *sums: Any) -> list[Any]:
         new = list(sums)
         for step in range(UNROLL):
-            columns = [e.load(builder, u, e.I64((2 * step + j) * lanes), kind, 4) for j in range(2)]
+            weights = [e.load(builder, u, e.I64(step * columns + j * lanes), kind, 4) for j in range(vectors)]
             for r in range(rows):
                 scalar = e.load(builder, v, e.I64(r * PAIRS + step), e.I32, 4)
                 pair = e.spread(builder, scalar, lanes)
-                for j in range(2):
-                    new[2 * r + j] = e.multiply_pairs(builder, new[2 * r + j], pair, columns[j], vnni=vnni)
-        return [builder.gep(v, [e.I64(UNROLL)]), builder.gep(u, [e.I64(UNROLL * 2 * lanes)]), *new]
+                for i, weight in enumerate(weights, r * vectors):
+                    new[i] = e.multiply_pairs(builder, new[i], pair, weight, vnni=vnni, x86=variant.x86)
+        return [builder.gep(v, [e.I64(UNROLL)]), builder.gep(u, [e.I64(UNROLL * columns)]), *new]
 
     def chunk(v: Any, u: Any, *sums: Any) -> list[Any]:
         new = _counted(builder, e.I64(PAIRS // UNROLL), [v, u, *sums], steps)
         return [builder.gep(v, [e.I64(rows * PAIRS)]), *new[1:]]
 
-    sums = _counted(builder, chunks, [v, u, *[e.constant(lanes, e.I32, 0)] * (2 * rows)], chunk)[2:]
-    for r in range(rows):
-        for j in range(2):
-            e.store(builder, sums[2 * r + j], m, e.I64(r * POINTS * 2 * lanes + j * lanes), 4)
+    clear = [e.constant(lanes, e.I32, 0)] * (rows * vectors)
+    for i, total in enumerate(_counted(builder, chunks, [v, u, *clear], chunk)[2:]):
+        e.store(builder, total, m, e.I64(i // vectors * POINTS * columns + i % vectors * lanes), 4)
 
 
 @intrinsic
@@ -139,7 +142,6 @@ def multiply(
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, variant = signature.args, signature.args[0].variant
-        vnni = any("vnni" in need for need in variant.needs)
         _, rows, _, first, _, start, _, to, chunks = args
         v = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I16), [first])
         u = builder.gep(e.pointer(context, builder, kinds[4], args[4], e.I16), [start])
@@ -150,7 +152,7 @@ def multiply(
         for count in block_rows(variant.lanes):
             which.add_case(e.I64(count), builder.append_basic_block(f"rows{count}"))
             builder.position_at_end(which.cases[-1][1])
-            _emit_product(builder, count, variant.lanes, vnni, v, u, m, chunks)
+            emit_product(builder, variant, count, v, u, m, chunks)
             builder.branch(done)
         builder.position_at_end(done)
         return context.get_dummy_value()

@@ -36,5 +36,10 @@ SIZE: Final = 19
 
 
 def block_rows(lanes: int) -> range:
-    """The numbers of tiles that products are emitted for: two vectors of sums each, and a few registers to spare."""
+    """The numbers of tiles that products are emitted for: the sums of COLUMNS each, and a few registers to spare."""
     return range(2, 15, 2) if lanes == 16 else range(1, 7)
+
+
+def columns_of(lanes: int) -> int:
+    """Output channels of a panel: two vectors at least."""
+    return max(GROUP, 2 * lanes)
