@@ -91,6 +91,11 @@ def opaque(builder: Any, value: Any) -> Any:
     return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0"), [value])
 
 
+def opaque_in_loop(builder: Any, value: Any) -> Any:
+    """The vector itself, for which the optimiser can't compute anything ahead of a loop."""
+    return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0", side_effect=True), [value])
+
+
 def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
     value = builder.select(builder.icmp_signed("<", value, low), low, value)
     return builder.select(builder.icmp_signed(">", value, high), high, value)

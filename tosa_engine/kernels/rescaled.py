@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import types
 from .ewise_binary import blocks, collapse
-from .scale_numbers import scale_numbers
+from .scale_numbers import HIGH_WORD, scale_numbers
 from .variants import variant
 from .work import Loop, Work, flat
 
@@ -35,9 +35,9 @@ def rescaled_binary(call: Call, scales: Sequence[Scale], zeros: Sequence[int], b
     zeros_in = [*(zeros[i] for i in order), 0]
     numbers = [scale_numbers(*s, z) for s, z in zip([*(scales[i] for i in order), scales[2]], zeros_in, strict=True)]
     minus = call.spec.name == "SUB"
-    signs = [-1 if minus else 1, -1 if minus and swapped else 1]
-    twice = any(double for _, _, double in scales)
-    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, twice], np.int64)
+    signs = [-1 if minus and swapped else 1, -1 if minus and not swapped else 1]
+    vectors = not any(double for _, _, double in scales) and numbers[2][HIGH_WORD]
+    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors], np.int64)
     loop = scale_loops.rescaled_product if call.spec.name == "MUL" else scale_loops.rescaled_sum
     strides = [(first, second)[i] for i in order]
     count = types.count(call.shape_of("output"))

@@ -6,7 +6,7 @@ Their numbers are those of `scale_numbers`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,17 @@ from .scale_numbers import (
     MULTIPLIER,
     NUMBERS,
     OUT,
-    PLAIN,
     ROUND,
     SHIFT,
+    SIGN_FIRST,
     SIGN_SECOND,
-    SIGN_TOTAL,
+    VECTORS,
     WORD,
     ZERO_IN,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from .variants import Variant
 
 if JIT:
     from . import emitting as e
@@ -58,7 +61,7 @@ def plain_binary(product: bool, a: Any, b: Any, step: int, p: Any, out: Any) -> 
     """out = scaled(scaled(a) op scaled(b)); b is one value where `step` is 0."""
     for i in range(len(out)):
         first, second = plain_scale(a[i], p, 0), plain_scale(b[i * step], p, NUMBERS)
-        total = first * second if product else p[SIGN_TOTAL] * (first + p[SIGN_SECOND] * second)
+        total = first * second if product else p[SIGN_FIRST] * first + p[SIGN_SECOND] * second
         out[i] = plain_finish(plain_scale(total, p, 2 * NUMBERS), p, OUT)
 
 
@@ -66,6 +69,7 @@ def plain_binary(product: bool, a: Any, b: Any, step: int, p: Any, out: Any) -> 
 class Numbers:
     """The numbers of a scale in all lanes of vectors."""
 
+    x86: bool
     multiplier: Any
     shift64: Any
     shift32: Any
@@ -74,9 +78,11 @@ class Numbers:
     zero_in: Any
 
     @staticmethod
-    def read(builder: Any, p: Any, at: int, lanes: int) -> Numbers:
+    def read(builder: Any, p: Any, at: int, simd: Variant) -> Numbers:
+        lanes = simd.lanes
         multiplier, shift, rounding, zero_in = (builder.load(builder.gep(p, [e.I64(at + i)])) for i in range(4))
         return Numbers(
+            simd.x86,
             e.spread(builder, multiplier, lanes // 2),
             e.spread(builder, shift, lanes // 2),
             e.spread(builder, builder.trunc(builder.sub(shift, e.I64(WORD)), e.I32), lanes),
@@ -91,13 +97,14 @@ class Numbers:
         word = e.constant(lanes, e.I64, WORD)
         wide = builder.bitcast(value, e.vector(e.I64, lanes))
         even, odd = builder.ashr(builder.shl(wide, word), word), builder.ashr(wide, word)
-        # a multiplier is an int32 that isn't negative: its sign is extended, so that one instruction multiplies words
-        multiplier = builder.ashr(builder.shl(self.multiplier, word), word)
+        # extended here, not ahead of the loop, the multiplier is known to be a word: one instruction multiplies words
+        multiplier = e.opaque_in_loop(builder, self.multiplier) if self.x86 else self.multiplier
+        multiplier = builder.ashr(builder.shl(multiplier, word), word)
         return builder.mul(even, multiplier), builder.mul(odd, multiplier)
 
-    def apply(self, builder: Any, value: Any, *, high_word: bool) -> Any:
-        """apply_scale of a vector of int32; the results are values of int32."""
-        value = builder.sub(value, self.zero_in)
+    def apply(self, builder: Any, value: Any, *, high_word: bool, zero: bool = True) -> Any:
+        """apply_scale of a vector of int32; the results are values of int32. `zero`: the zero point isn't always 0."""
+        value = builder.sub(value, self.zero_in) if zero else value
         even, odd = self.products(builder, value)
         lanes = value.type.count
         narrow = value.type
@@ -142,7 +149,7 @@ def _make_rescale(high_word: bool) -> Any:
                 e.pointer(context, builder, kinds[i], args[i], ir.IntType(b)) for i, b in zip((1, 3), bits, strict=True)
             )
             p_data = e.pointer(context, builder, kinds[2], args[2], e.I64)
-            numbers = Numbers.read(builder, p_data, 0, lanes)
+            numbers = Numbers.read(builder, p_data, 0, simd.variant)
 
             def body(i: Any, none: list[Any]) -> list[Any]:
                 value = numbers.apply(builder, _load(builder, x_data, i, bits[0], lanes), high_word=high_word)
@@ -157,7 +164,9 @@ def _make_rescale(high_word: bool) -> Any:
     return rescale
 
 
-def _make_binary(product: bool, uniform: bool, high_word: bool) -> Any:
+def _make_binary(op: str, uniform: bool) -> Any:
+    """`op` is add, sub or mul of the first and the second value, or rsub, the second minus the first."""
+
     @intrinsic
     def binary(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
         """`count` values, a multiple of the lanes; b is one value where it is `uniform`."""
@@ -171,25 +180,24 @@ def _make_binary(product: bool, uniform: bool, high_word: bool) -> Any:
                 for i, n in zip((1, 2, 4), bits, strict=True)
             )
             p_data = e.pointer(context, builder, kinds[3], args[3], e.I64)
-            scales = [Numbers.read(builder, p_data, i * NUMBERS, lanes) for i in range(3)]
-            signs = [_number(builder, p_data, i, lanes) for i in (SIGN_SECOND, SIGN_TOTAL)]
+            scales = [Numbers.read(builder, p_data, i * NUMBERS, simd.variant) for i in range(3)]
 
             def second(i: Any) -> Any:
                 if uniform:
-                    value = builder.sext(builder.load(b_data), e.I32) if bits[1] < WORD else builder.load(b_data)
-                    found = e.spread(builder, value, lanes)
+                    value = builder.load(b_data)
+                    found = e.spread(builder, builder.sext(value, e.I32) if bits[1] < WORD else value, lanes)
                 else:
                     found = _load(builder, b_data, i, bits[1], lanes)
-                found = scales[1].apply(builder, found, high_word=False)
-                return found if product else builder.mul(found, signs[0])
+                return scales[1].apply(builder, found, high_word=False)
 
             once = second(None) if uniform else None
 
             def body(i: Any, none: list[Any]) -> list[Any]:
                 first = scales[0].apply(builder, _load(builder, a_data, i, bits[0], lanes), high_word=False)
                 other = once if uniform else second(i)
-                total = builder.mul(first, other) if product else builder.mul(builder.add(first, other), signs[1])
-                value = scales[2].apply(builder, total, high_word=high_word)
+                pair = (other, first) if op == "rsub" else (first, other)
+                total = getattr(builder, op.removeprefix("r"))(*pair)
+                value = scales[2].apply(builder, total, high_word=True, zero=False)
                 _finish(builder, value, p_data, OUT, out_data, i, bits[2])
                 return none
 
@@ -221,27 +229,37 @@ def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
     return -1
 
 
-def _binary(product: bool) -> Any:
-    if JIT:
-        high, wide, high_uniform, wide_uniform = (
-            _make_binary(product, uniform, high_word) for uniform in (False, True) for high_word in (True, False)
-        )
+if JIT:
+    add_vector, sub_vector, mul_vector = (_make_binary(op, uniform=False) for op in ("add", "sub", "mul"))
+    add_uniform, sub_uniform, mul_uniform = (_make_binary(op, uniform=True) for op in ("add", "sub", "mul"))
+    rsub_uniform = _make_binary("rsub", uniform=True)
 
-    @inline
-    def run(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any) -> None:
-        done = 0
-        if native(simd) and p[PLAIN] == 0:
-            done = len(out) // lanes_of(simd) * lanes_of(simd)
-            if step != 0:
-                if p[2 * NUMBERS + HIGH_WORD] != 0:
-                    high(simd, a, b, p, out, done)
-                else:
-                    wide(simd, a, b, p, out, done)
-            elif p[2 * NUMBERS + HIGH_WORD] != 0:
-                high_uniform(simd, a, b, p, out, done)
-            else:
-                wide_uniform(simd, a, b, p, out, done)
-        plain_binary(product, a[done:], b[done * step :], step, p, out[done:])
+
+@inline
+def sums(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+    if step != 0:
+        if p[SIGN_SECOND] > 0:
+            add_vector(simd, a, b, p, out, count)
+        else:
+            sub_vector(simd, a, b, p, out, count)
+    elif p[SIGN_FIRST] < 0:
+        rsub_uniform(simd, a, b, p, out, count)
+    elif p[SIGN_SECOND] < 0:
+        sub_uniform(simd, a, b, p, out, count)
+    else:
+        add_uniform(simd, a, b, p, out, count)
+
+
+@inline
+def products(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+    if step != 0:
+        mul_vector(simd, a, b, p, out, count)
+    else:
+        mul_uniform(simd, a, b, p, out, count)
+
+
+def _binary(product: bool) -> Any:
+    vectors = products if product else sums
 
     @jit
     def binary(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
@@ -253,7 +271,12 @@ def _binary(product: bool) -> Any:
             column = at - row * dims[last]
             count = min(dims[last] - column, end - at)
             ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
-            run(simd, a[ia : ia + count], b[ib:], sb[last], p, out[at : at + count])
+            first, second, target = a[ia : ia + count], b[ib:], out[at : at + count]
+            done = 0
+            if native(simd) and p[VECTORS] != 0:
+                done = count // lanes_of(simd) * lanes_of(simd)
+                vectors(simd, first, second, sb[last], p, target, done)
+            plain_binary(product, first[done:], second[done * sb[last] :], sb[last], p, target[done:])
             at += count
         return -1
 

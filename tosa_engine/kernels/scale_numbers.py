@@ -11,11 +11,11 @@ ZERO_IN: Final = 3
 HIGH_WORD: Final = 4
 DOUBLE: Final = 5
 NUMBERS: Final = 6
-# behind the three scales of a binary operator: what the result gets, then signs of the second value and of the sum
+# behind the three scales of a binary operator: what the result gets, then the signs with which the values are added up
 OUT: Final = 3 * NUMBERS
-SIGN_SECOND: Final = OUT + 3
-SIGN_TOTAL: Final = OUT + 4
-PLAIN: Final = OUT + 5  # 1: some scale rounds twice
+SIGN_FIRST: Final = OUT + 3
+SIGN_SECOND: Final = OUT + 4
+VECTORS: Final = OUT + 5  # 1: no scale rounds twice, and a high word decides the last one
 WORD: Final = 32
 BLOCK: Final = 4096  # elements of a unit
 
