@@ -2,8 +2,8 @@
 
 Importing this package imports neither numba nor compiled code: the registry knows how to *prepare* work; compiled
 loops (files named `*_loops.py`) are imported when the first operator that needs them is prepared, and compiled or read
-from the cache on first use. `TOSA_ENGINE_JIT=0` runs them as plain Python, `TOSA_ENGINE_KERNELS=generic|avx2` chooses
-the vector unit.
+from the cache on first use. `TOSA_ENGINE_JIT=0` runs them as plain Python, `TOSA_ENGINE_KERNELS` chooses the
+vector unit (see `variants`).
 """
 
 from __future__ import annotations
