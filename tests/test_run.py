@@ -170,14 +170,14 @@ def test_an_error_in_a_probe_ends_the_run_and_leaves_the_session_usable(
 
 def test_an_error_in_any_worker_ends_the_run(large: graph.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of a step's second half reaches the caller; nobody waits for it at the barrier."""
-    from tosa_engine.kernels import tensor_loops
+    from tosa_engine.kernels import depthwise_loops
 
     def fail(*arguments: Any) -> int:
         if arguments[-2] > 0:
             raise MemoryError("no room")
         return -1
 
-    monkeypatch.setattr(tensor_loops, "depthwise_int", fail)
+    monkeypatch.setattr(depthwise_loops, "depthwise", fail)
     with pytest.raises(MemoryError, match="no room"):
         Session(large, 2).run(None, feeds_of(large))
 

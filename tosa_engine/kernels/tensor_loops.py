@@ -41,7 +41,6 @@ from .geometry import (
 from .scale import HAS_TABLE, NR, scale_rows
 from .tile import sums_float, tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
-from .windows import MR, window_rows
 
 
 @inline
@@ -212,46 +211,6 @@ def conv_pairs(
             if limits[HAS_TABLE] != 0:
                 look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
             panel += across
-    return -1
-
-
-@jit
-def depthwise_int(
-    simd: Any,
-    x: Any,
-    w: Any,
-    g: Any,
-    offsets: Any,
-    e32: Any,
-    e64: Any,
-    limits: Any,
-    table: Any,
-    out: Any,
-    a: Any,
-    rows: Any,
-    c: Any,
-    low: int,
-    high: int,
-) -> int:
-    """DEPTHWISE_CONV2D of int8 with the same epilogue; vectors run over the channels."""
-    pitch = g[PANELS] * NR
-    for unit in range(low, high):
-        block, image = unit % g[BLOCKS], unit // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-        row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for panel in range(g[PANELS]):
-            channel = panel * NR
-            count = min(NR, g[CHANNELS] - channel)
-            start = panel * g[SEGMENTS] * NR
-            for p in range(0, pixels, MR):
-                rest = min(MR, pixels - p)
-                window_rows(simd, a, rows, p, rest, channel, offsets, g[SEGMENTS], w, start, c)
-                to = base + p * g[CHANNELS] + channel
-                finish(simd, g, c, e32, e64, pitch, channel, limits, table, out, to, rest, count)
     return -1
 
 

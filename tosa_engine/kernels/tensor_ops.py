@@ -13,6 +13,7 @@ import numpy as np
 
 from . import geometry as at
 from . import winograd
+from .depthwise import depthwise_int8
 from .epilogue import parameters
 from .int48 import conv2d_int48, depthwise_conv2d_int48, depthwise_fits
 from .matmul import matmul_fp32, matmul_int, matmul_wide
@@ -23,7 +24,6 @@ from .packing import (
     flatten_pointwise,
     macs,
     pack_panels,
-    pairs_of_taps,
     per_channel_bias,
     split,
     window_geometry,
@@ -99,30 +99,11 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     """DEPTHWISE_CONV2D of int8 input and int8 or int4 weights."""
-    from . import tensor_loops
-
-    if not fits_output(call):
+    bound = accumulator_bound(call)
+    if bound.max() > call.out_t.maximum:
         assert epilogue is None
         return depthwise_conv2d_wide(call)
-    weight, panels = depthwise_weights(call, np.int16)
-    weight = pairs_of_taps(weight, panels)
-    g, distances, units = depthwise_geometry(call, panels, 2)
-    if len(distances) % 2:
-        distances = np.append(distances, distances[-1])  # its weight is 0
-    g[at.SEGMENTS] = len(distances)
-    g[at.ZERO] = call.input_zp
-    channels = call.C * call.M
-    e32, e64, limits, table = parameters(epilogue, per_channel_bias(call, channels), channels, panels * 16)
-    shape = geometry(g)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-
-        return Loop(tensor_loops.depthwise_int, variant(), x, weight, shape, distances, e32, e64, limits, table, out)
-
-    packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), 96))
-    return Work(units, call.N * call.OH * call.OW * channels * (0.05 * call.KH * call.KW + 0.5), bind, scratch)
+    return depthwise_int8(call, epilogue, bound)
 
 
 def conv2d_fp32(call: Call) -> Work:

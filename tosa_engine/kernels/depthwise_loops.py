@@ -1,0 +1,152 @@
+"""The compiled loop of DEPTHWISE_CONV2D of int8, on quads of rows.
+
+A unit of work is a block of output rows that share their quads, times a group of neighbouring channels: small enough
+that its quads stay in the first-level cache. Where the last group of channels overlaps the one before, so that both
+are whole vectors, one unit does both. Geometry travels in one int64 array: the places below, the distances of the
+taps in columns, the fields of each group, then `limits` of the epilogue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._jit import inline, jit
+from .depthwise_places import (
+    BLOCKS,
+    CHANNEL,
+    CHANNELS,
+    CHUNKS,
+    CODE,
+    COLUMNS,
+    DEPTH,
+    DIRECT,
+    FIELDS,
+    GROUPS,
+    HEIGHT,
+    IN_HEIGHT,
+    IN_WIDTH,
+    LEFT,
+    LINES,
+    NUMBERS,
+    PITCH,
+    PIXELS,
+    PLANE,
+    QUADS,
+    REACH,
+    REPEAT,
+    ROW_STEP,
+    ROWS,
+    SIZE,
+    SPAN,
+    STAGED,
+    STEP_X,
+    STEP_Y,
+    TABLE,
+    TAPS,
+    TOP,
+    VECTORS,
+    WEIGHTS,
+    WIDTH,
+)  # fmt: skip
+from .quad_sums import output_row, tile_sums
+from .quads import interleave
+from .scale import HAS_TABLE, NR, scale_rows
+
+
+@jit
+def row_starts(g: Any, image: int, first: int, lines: int, rows: Any) -> None:
+    """Where the input rows of a block of output rows start; -1 for those that are padding or that no output reads."""
+    reach = (lines - 1) * g[STEP_Y] + g[REACH]
+    for r in range(g[QUADS] * ROWS):
+        y = first * g[STEP_Y] - g[TOP] + r * g[ROW_STEP]
+        inside = r < reach and 0 <= y < g[IN_HEIGHT]
+        rows[r] = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * g[DEPTH] if inside else -1
+
+
+@jit
+def stage(x: Any, g: Any, rows: Any, channel: int, width: int, staged: Any, starts: Any) -> None:
+    """Copy rows with each channel repeated, `width` output channels from `channel` on; `starts` is where they start."""
+    count, first = min(width, g[CHANNELS] - channel), channel // g[REPEAT]
+    places = starts[g[QUADS] * ROWS :]
+    for j in range(count):
+        places[j] = (channel + j) // g[REPEAT] - first
+    for r in range(g[QUADS] * ROWS):
+        starts[r] = r * g[IN_WIDTH] * width if rows[r] >= 0 else -1
+        for p in range(g[IN_WIDTH] if rows[r] >= 0 else 0):
+            source, target = x[rows[r] + p * g[DEPTH] + first :], staged[starts[r] + p * width :]
+            for j in range(count):
+                target[j] = source[places[j]]
+
+
+@inline
+def interleave_all(simd: Any, x: Any, pad: Any, g: Any, rows: Any, shift: int, step: int, width: int, a: Any) -> None:
+    """All quads of a unit and group."""
+    before = min(g[LEFT], g[COLUMNS])
+    inside = min(g[IN_WIDTH], g[COLUMNS] - before)
+    counts = (before, inside, g[COLUMNS] - before - inside, g[STEP_X], g[PLANE])
+    for quad in range(g[QUADS]):
+        at = quad * g[STEP_X] * g[PLANE] * VECTORS * width
+        interleave(simd, x, pad, rows, quad * ROWS, shift, step, a, at, width, counts)
+
+
+@inline
+def scaled_row(
+    simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: int, channel: int, width: int, numbers: Any, e64: Any,
+    limits: Any, out: Any, to: int, c: Any,
+) -> None:  # fmt: skip
+    """One row of outputs by way of `c`, for every type and scale."""
+    for first in range(0, g[WIDTH], PIXELS):
+        tile_sums(simd, a, first * VECTORS * width, offsets, g[TAPS], w, start, width, c)
+        pixels = min(PIXELS, g[WIDTH] - first)
+        for panel in range(0, width, NR):
+            count = min(NR, g[CHANNELS] - channel - panel)
+            sums, place = c[panel * PIXELS :], to + first * g[CHANNELS] + panel
+            scale_rows(
+                simd, sums, numbers, e64, g[PITCH], channel + panel, limits, out, place, g[CHANNELS], pixels, count
+            )
+
+
+@inline
+def look_up(g: Any, table: Any, out: Any, to: int, count: int) -> None:
+    for p in range(g[WIDTH]):
+        for i in range(to + p * g[CHANNELS], to + p * g[CHANNELS] + count):
+            out[i] = table[np.int64(out[i]) + 128]
+
+
+@jit
+def depthwise(
+    simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
+    low: int, high: int,
+) -> int:  # fmt: skip
+    offsets = g[SIZE : SIZE + g[TAPS]]
+    groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
+    limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
+    pad, starts, staged = values[TABLE:], rows[g[QUADS] * ROWS :], a[g[STAGED] :]
+    for unit in range(low, high):
+        chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
+        image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
+        lines = min(g[LINES], g[HEIGHT] - first)
+        row_starts(g, image, first, lines, rows)
+        for group in range(chunk, g[GROUPS] if chunk == g[CHUNKS] - 1 else chunk + 1):
+            fields = groups[group * FIELDS : (group + 1) * FIELDS]
+            channel, width = fields[CHANNEL], fields[SPAN]
+            if g[STAGED]:
+                stage(x, g, rows, channel, width, staged, starts)
+                interleave_all(simd, staged, pad, g, starts, 0, width, width, a)
+            else:
+                interleave_all(simd, x, pad, g, rows, channel, g[DEPTH], width, a)
+            for j in range(lines):
+                to = (image * g[HEIGHT] + first + j) * g[WIDTH] * g[CHANNELS] + channel
+                at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
+                if g[DIRECT]:
+                    output_row(
+                        simd, a, 0, offsets, g[TAPS], w, at, width, numbers, fields[NUMBERS], limits, out, to,
+                        g[CHANNELS], g[WIDTH], g[CODE],
+                    )  # fmt: skip
+                else:
+                    scaled_row(simd, a, g, offsets, w, at, channel, width, numbers, e64, limits, out, to, c)
+                if limits[HAS_TABLE] != 0:
+                    look_up(g, values, out, to, min(width, g[CHANNELS] - channel))
+    return -1
