@@ -62,6 +62,10 @@ def _text(found: Summary) -> str:
     if found["problems"]:
         lines.append(f"problems   {len(found['problems'])}, so some shapes are unknown")
         lines += [f"  {problem}" for problem in found["problems"]]
+    if "plan" in found:
+        from ..plan.describe import text
+
+        lines += ["plan", text(found["plan"])]
     return "\n".join(lines)
 
 
@@ -72,6 +76,9 @@ class _Inspect:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument(
+            "--plan", action="store_true", help="the steps of a run too: fused operators, kernels, costs and memory"
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         from ..infer import callees_first, infer_block
@@ -80,6 +87,11 @@ class _Inspect:
         graph = load(args.model)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
+        if args.plan:
+            from ..plan.describe import facts
+            from ..run import Session
+
+            found["plan"] = facts(Session(graph).plan())
         print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
         return 0
 
