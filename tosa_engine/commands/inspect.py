@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 Summary = dict[str, Any]
 # the axes of the second input over which one output element sums
-SUMMED_AXES = {"CONV2D": slice(1, 4), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2)}
+SUMMED_AXES = {
+    "CONV2D": slice(1, 4), "CONV3D": slice(1, 5), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2),
+}  # fmt: skip
 
 
 def summary(graph: Graph) -> Summary:
@@ -41,7 +43,13 @@ def _tensor(tensor: Tensor) -> Summary:
 
 
 def _macs(op: Operator, block: Block) -> int:
-    """Multiply-accumulates of the operators that have them: output elements times the products in one sum."""
+    """Multiply-accumulates of the operators that have them: output elements times the products in one sum.
+
+    Each input element of TRANSPOSE_CONV2D meets all weights of its channel.
+    """
+    if op.op == "TRANSPOSE_CONV2D":
+        source, weight = (block.tensors[name].shape for name in op.inputs[:2])
+        return 0 if weight is None or source is None else math.prod(source) * math.prod(weight[:3])
     summed = SUMMED_AXES.get(op.op)
     if summed is None:
         return 0
