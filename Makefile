@@ -62,7 +62,8 @@ peers: $(PEERS_VENV)/$(READY)
 bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/tile.py
 	$(BENCH_VENV)/bin/python benchmarks/models.py $(MODELS)
-	$(BENCH_VENV)/bin/python benchmarks/compare.py $(MODELS) --scratch out/bench --json out/bench/compare.json --svg out/bench/compare.svg
+	$(BENCH_VENV)/bin/python benchmarks/compare.py $(MODELS) --scratch out/bench/compiled --json out/bench/compare.json \
+	    --markdown out/bench/compare.md --svg out/bench/compare.svg
 	$(BENCH_VENV)/bin/python benchmarks/operators.py --json out/bench/operators.json
 
 $(VENV)/$(READY): EXTRAS := test

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from cases import write
 from plot import draw
-from results import Measured, environment, macs_of, report
+from results import Measured, environment, macs_of, markdown, report
 from rounds import Entry, Pool, go_round
 from runtimes import DIFFERENT, OURS, OURS_BY_SAMPLES, REFERENCE, RUNTIMES, START_UP, TILE
 
@@ -42,6 +42,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--slot", type=float, default=0.2, help="seconds that a runtime runs in its turn")
     parser.add_argument("--scratch", type=Path, help="folder for what IREE compiles, to have it again; default: none")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="tables for a page")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a plot of the times")
     return parser.parse_intermixed_args(words)
 
@@ -100,6 +101,8 @@ def main() -> None:
     }
     if args.json:
         write(args.json, json.dumps(record, indent=1) + "\n")
+    if args.markdown:
+        write(args.markdown, markdown(record))
     if args.svg:
         write(args.svg, draw(record))
     if any(entry.left_out == DIFFERENT and entry.runtime == OURS for network in found for entry in network.entries):

@@ -10,9 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from runtimes import OURS, OURS_BY_SAMPLES, REFERENCE, RUNTIMES, START_UP, TILE
+from runtimes import DIFFERENT, OURS, OURS_BY_SAMPLES, REFERENCE, RUNTIMES, START_UP, TILE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from rounds import Entry
 
 OUR_NAMES = (OURS, OURS_BY_SAMPLES)
@@ -35,10 +37,10 @@ class Measured:
         tile = self.of(TILE)
         return 0.0 if tile is None else tile.macs / min(tile.seconds)
 
-    def ours(self, threads: int, batch: int) -> Entry | None:
-        """The fastest of our ways to do it."""
+    def ours(self, threads: int, batch: int, by: Callable[[list[float]], float]) -> Entry | None:
+        """The fastest of our ways to do it, by the best or by the median of its runs."""
         here = [e for e in self.entries if (e.threads, e.batch) == (threads, batch) and e.runtime in OUR_NAMES]
-        return min((e for e in here if e.seconds), key=lambda e: median(e.seconds), default=None)
+        return min((e for e in here if e.seconds), key=lambda e: by(e.seconds), default=None)
 
     def record(self) -> dict[str, Any]:
         """Plain data. `ours_by_best` compares the best runs; `ours_by_turn` is the median, over the rounds, of the
@@ -59,16 +61,13 @@ class Measured:
         if not entry.seconds:
             return found | {"left_out": entry.left_out}
         best, middle = min(entry.seconds), median(entry.seconds)
-        ours = self.ours(entry.threads, entry.batch)
         found |= {"exact": RUNTIMES[entry.runtime].exact, "note": entry.note, "runs": len(entry.seconds)}
-        found |= {
-            "best_seconds": best,
-            "median_seconds": middle,
-            "macs_per_second": round(self.macs * entry.batch / best),
-        }
-        if ours is not None and entry.runtime not in OUR_NAMES:
-            found["ours_by_best"] = min(ours.seconds) / best
-            found["ours_by_turn"] = median(a / b for a, b in zip(ours.turns, entry.turns, strict=False))
+        found |= {"best_seconds": best, "median_seconds": middle}
+        found["macs_per_second"] = round(self.macs * entry.batch / best)
+        fastest, usual = (self.ours(entry.threads, entry.batch, by) for by in (min, median))
+        if fastest is not None and usual is not None and entry.runtime not in OUR_NAMES:
+            found["ours_by_best"] = min(fastest.seconds) / best
+            found["ours_by_turn"] = median(a / b for a, b in zip(usual.turns, entry.turns, strict=False))
         return found
 
 
@@ -149,3 +148,44 @@ def _note(result: dict[str, Any], record: dict[str, Any]) -> str:
     if result["runtime"] == REFERENCE and record["reference_start_seconds"]:
         note += f", {1e3 * record['reference_start_seconds']:.0f} ms of it its start"
     return f"  ({note})" if note else ""
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """Two tables for a page, best (median) milliseconds: at batch 1, and at the others. Ratios are of best runs."""
+    parts = []
+    for first in (True, False):
+        rows = [row for network in record["networks"] for row in _rows(network, first)]
+        names = list(dict.fromkeys(name for row in rows for name in row["cells"]))
+        if not rows:
+            continue
+        head = ["network", "batch", "threads", *names, "ours / fastest other", "reference / ours"]
+        parts += [head, ["---"] * len(head)]
+        parts += [[*row["job"], *(row["cells"].get(name, "") for name in names), *row["ratios"]] for row in rows]
+        parts.append([])
+    return "\n".join(f"| {' | '.join(cells)} |" if cells else "" for cells in parts)
+
+
+def _rows(network: dict[str, Any], first: bool) -> Iterator[dict[str, Any]]:
+    """The lines of a network: at batch 1, or at the others."""
+    chosen = [r for r in network["results"] if (r["batch"] == 1) == first]
+    for batch, threads in dict.fromkeys((r["batch"], r["threads"]) for r in chosen):
+        here = [r for r in chosen if (r["batch"], r["threads"]) == (batch, threads)]
+        others = [r for r in here if "ours_by_best" in r and r["runtime"] != REFERENCE]
+        fastest = max(others, key=lambda r: r["ours_by_best"], default=None)
+        ratio = "" if fastest is None else f"{_ratio(fastest['ours_by_best']).strip()} ({fastest['runtime']})"
+        slower = [f"{1 / r['ours_by_best']:,.0f}" for r in here if r["runtime"] == REFERENCE and "ours_by_best" in r]
+        job = (network["name"], str(batch), str(threads))
+        yield {"job": job, "cells": {r["runtime"]: _cell(r) for r in here}, "ratios": (ratio, "".join(slower))}
+
+
+def _cell(result: dict[str, Any]) -> str:
+    if "left_out" in result:
+        reason: str = result["left_out"]
+        return "other bytes" if reason == DIFFERENT else reason
+    best, middle = 1e3 * result["best_seconds"], 1e3 * result["median_seconds"]
+    return f"{_short(best)} ({_short(middle)})"
+
+
+def _short(milliseconds: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:#.3g}"

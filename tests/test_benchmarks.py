@@ -194,6 +194,19 @@ def test_the_table(measured: Any, module) -> None:
     assert lines[6:] == ["    ours: 2.00 x the best of OpenVINO; 2.00 x OpenVINO, turn by turn"]
 
 
+def test_tables_for_a_page(measured: Any, module) -> None:
+    record = {"networks": [measured.record()]}
+    head, rule, row = module("results").markdown(record).splitlines()
+    assert head == (
+        "| network | batch | threads | tosa_engine | OpenVINO | IREE | tosa_reference_model "
+        "| ours / fastest other | reference / ours |"
+    )
+    assert rule.count("---") == 9
+    assert row == (
+        "| net.int8 | 1 | 1 | 4,000 (4,000) | 2,000 (2,000) | other bytes | 400,000 (450,000) | 2.00 (OpenVINO) | 100 |"
+    )
+
+
 def test_the_plot_has_a_mark_for_each_time(measured: Any, module) -> None:
     machine = {"processor": "A <fast> one", "cores": 2, "date": "2026-01-01"}
     record = {"environment": machine, "versions": {"OpenVINO": "2026"}, "networks": [measured.record()]}
