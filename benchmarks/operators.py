@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cases import timed, write
 from networks import LINES
-from tile import best_product
+from tile import best_product, product
 
 from tosa_engine import Session
 from tosa_engine.commands.inspect import summary
+from tosa_engine.kernels import variants
 from tosa_engine.kernels.work import DONE
 from tosa_engine.plan.describe import facts
 from tosa_engine.plan.workspace import Workspace
@@ -80,6 +81,11 @@ def copying(moved: int) -> Line:
     return Line(f"copy {moved}", lambda: np.copyto(target, source))
 
 
+def peaks() -> dict[str, tuple[Callable[[], object], int]]:
+    """The tile's products by the format of activations: int16 ones are always multiplied in pairs."""
+    return {"int8": best_product(), "int16": product("pairs", variants.variant())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD")
@@ -89,16 +95,16 @@ def main() -> None:
     chosen = {n: make for n, make in LINES.items() if not arguments.words or any(w in n for w in arguments.words)}
     if not chosen:
         parser.error(f"no line has one of these words: {' '.join(arguments.words)}")
-    run, macs = best_product()
-    tile = Line("tile", run, macs=macs)
+    tiles = [Line(name, run, macs=macs) for name, (run, macs) in peaks().items()]
     lines = [line_of(name, make) for name, make in chosen.items()]
     copies = {line.moved: copying(line.moved) for line in lines}
     for _ in range(arguments.rounds):
-        for line in (tile, *lines, *copies.values()):
+        for line in (*tiles, *lines, *copies.values()):
             line.turn()
-    print(f"the tile: {tile.macs / tile.best / 1e9:.0f} GMAC/s\n")
-    print(f"{'':44} {'us':>9} {'GMAC/s':>8} {'GB/s':>7} {'of bound':>9}  steps")
-    record = [result(line, tile, copies[line.moved]) for line in lines]
+    for tile in tiles:
+        print(f"the tile, {tile.name} activations: {tile.macs / tile.best / 1e9:.0f} GMAC/s")
+    print(f"\n{'':44} {'us':>9} {'GMAC/s':>8} {'GB/s':>7} {'of bound':>9}  steps")
+    record = [result(line, tiles[line.name.startswith(tiles[1].name)], copies[line.moved]) for line in lines]
     for found in record:
         speed = f"{found['macs_per_second'] / 1e9:8.1f}" if found["macs"] else f"{'':8}"
         print(
