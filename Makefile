@@ -4,6 +4,7 @@ VENV ?= .venv
 MODELS ?= ../shared/models/tosa
 CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
+BENCH_VENV ?= .venv-bench
 MINUTES ?= 10
 
 STAMP := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
@@ -24,7 +25,7 @@ help:
 	@echo 'make conformance-ci                  the slice that every change must pass'
 	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
 	@echo 'make peers         other consumers of our files: Vela, IREE'
-	@echo 'make bench         speed'
+	@echo 'make bench         speed, beside other runtimes; MODELS=../shared/models/tosa'
 
 demo: $(VENV)/$(READY)
 	$(VENV)/bin/python examples/digits/demo.py
@@ -58,13 +59,17 @@ fuzz: $(CONFORMANCE_VENV)/$(READY)
 peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers
 
-bench: $(VENV)/$(READY)
-	$(VENV)/bin/python benchmarks/tile.py
-	$(VENV)/bin/python benchmarks/models.py $(MODELS)
+bench: $(BENCH_VENV)/$(READY)
+	$(BENCH_VENV)/bin/python benchmarks/tile.py
+	$(BENCH_VENV)/bin/python benchmarks/models.py $(MODELS)
+	$(BENCH_VENV)/bin/python benchmarks/compare.py $(MODELS) --scratch out/bench/compiled --json out/bench/compare.json \
+	    --markdown out/bench/compare.md --svg out/bench/compare.svg
+	$(BENCH_VENV)/bin/python benchmarks/operators.py --json out/bench/operators.json
 
 $(VENV)/$(READY): EXTRAS := test
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
+$(BENCH_VENV)/$(READY): EXTRAS := bench
 
 %/$(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; try: make PYTHON=python3.11") \
@@ -75,4 +80,4 @@ $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) out
+	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(BENCH_VENV) out

@@ -10,29 +10,23 @@ tosa_reference_model is called as a process, its start included, when it is inst
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from cases import read_case, timed
+from runtimes import BIN
 
 from tosa_engine import Session
 from tosa_engine.errors import TosaEngineError
 
 
-def read_case(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict]:
-    case = json.loads(min(folder.glob("*_desc.json")).read_text())
-    feeds = {n: np.load(folder / f) for n, f in zip(case["ifm_name"], case["ifm_file"], strict=True)}
-    outputs = {n: np.load(folder / f) for n, f in zip(case["ofm_name"], case["ofm_file"], strict=True)}
-    return feeds, outputs, case
-
-
 def reference(folder: Path, case: dict) -> list[str] | None:
     """The command line of the reference model; its outputs go to a folder of their own."""
-    program = shutil.which("tosa_reference_model")
+    program = shutil.which("tosa_reference_model", path=os.pathsep.join([str(BIN), os.environ.get("PATH", "")]))
     if program is None:
         return None
     names = ["ofm_" + str(i) + ".npy" for i in range(len(case["ofm_name"]))]
@@ -41,12 +35,6 @@ def reference(folder: Path, case: dict) -> list[str] | None:
         "--ifm_name", ",".join(case["ifm_name"]), "--ifm_file", ",".join(case["ifm_file"]),
         "--ofm_name", ",".join(case["ofm_name"]), "--ofm_file", ",".join(names),
     ]  # fmt: skip
-
-
-def timed(function) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def measure(folder: Path, threads: list[int], rounds: int) -> str:

@@ -60,7 +60,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.run": RUN,
     "tosa_engine.compliance": RUN
     | {"tosa_engine.run", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
-    "tosa_engine.commands": RUN | {"tosa_engine.run", "tosa_engine.arrays", "tosa_engine.compare"},
+    "tosa_engine.commands": RUN
+    | {"tosa_engine.run", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"},
     "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors"},
     "quant": {"tosa_engine", "quant", "lut"},
 }

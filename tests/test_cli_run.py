@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tosa_engine import arrays, serialize, types
+from tosa_engine.builder import Builder
 from tosa_engine.graph import Operator, Tensor, new_graph
 
 if TYPE_CHECKING:
@@ -128,3 +129,20 @@ def test_inspect_counts_multiplications(command, digits: Path) -> None:
     found = json.loads(command("inspect", digits / "digits.nnef", "--format", "json").out)
     convolutions = 64 * 16 * 9 + 64 * 16 * 9 + 64 * 32 * 16 + 16 * 48 * 32 * 9 + 16 * 48 * 48 * 9
     assert found["macs"] == convolutions + 48 * 10
+
+
+def test_inspect_counts_multiplications_of_every_convolution(command, tmp_path: Path) -> None:
+    b = Builder()
+    x = b.input(types.i8, (2, 5, 6, 3), "x")
+    weight, bias = b.const(np.ones((4, 2, 3, 3), np.int8)), b.const(np.zeros(4, np.int32))
+    y = b.op("TRANSPOSE_CONV2D", x, weight, bias, 0, 0, out_pad=(0, 0, 0, 0), stride=(2, 2), local_bound=False)
+    assert y.shape == (2, 10, 13, 4)
+    depth = b.input(types.i8, (1, 4, 5, 6, 3), "d")
+    cube = b.const(np.ones((4, 2, 2, 3, 3), np.int8))
+    settings = {"dilation": (1, 1, 1), "stride": (1, 1, 1), "pad": (0,) * 6}
+    z = b.op("CONV3D", depth, cube, bias, 0, 0, local_bound=False, **settings)
+    assert z.shape == (1, 3, 4, 4, 4)
+    b.output(y, z)
+    serialize.write(b.graph(), tmp_path / "model.tosa")
+    found = json.loads(command("inspect", tmp_path / "model.tosa", "--format", "json").out)
+    assert found["macs"] == 2 * 5 * 6 * 3 * 4 * 2 * 3 + 3 * 4 * 4 * 4 * 2 * 2 * 3 * 3

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 Summary = dict[str, Any]
 # the axes of the second input over which one output element sums
-SUMMED_AXES = {"CONV2D": slice(1, 4), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2)}
+SUMMED_AXES = {
+    "CONV2D": slice(1, 4), "CONV3D": slice(1, 5), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2),
+}  # fmt: skip
 
 
 def summary(graph: Graph) -> Summary:
@@ -41,7 +43,13 @@ def _tensor(tensor: Tensor) -> Summary:
 
 
 def _macs(op: Operator, block: Block) -> int:
-    """Multiply-accumulates of the operators that have them: output elements times the products in one sum."""
+    """Multiply-accumulates of the operators that have them: output elements times the products in one sum.
+
+    Each input element of TRANSPOSE_CONV2D meets all weights of its channel.
+    """
+    if op.op == "TRANSPOSE_CONV2D":
+        source, weight = (block.tensors[name].shape for name in op.inputs[:2])
+        return 0 if weight is None or source is None else math.prod(source) * math.prod(weight[:3])
     summed = SUMMED_AXES.get(op.op)
     if summed is None:
         return 0
@@ -62,6 +70,10 @@ def _text(found: Summary) -> str:
     if found["problems"]:
         lines.append(f"problems   {len(found['problems'])}, so some shapes are unknown")
         lines += [f"  {problem}" for problem in found["problems"]]
+    if "plan" in found:
+        from ..plan.describe import text
+
+        lines += ["plan", text(found["plan"])]
     return "\n".join(lines)
 
 
@@ -72,6 +84,9 @@ class _Inspect:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument(
+            "--plan", action="store_true", help="the steps of a run too: fused operators, kernels, costs and memory"
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         from ..infer import callees_first, infer_block
@@ -80,6 +95,11 @@ class _Inspect:
         graph = load(args.model)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
+        if args.plan:
+            from ..plan.describe import facts
+            from ..run import Session
+
+            found["plan"] = facts(Session(graph).plan())
         print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
         return 0
 

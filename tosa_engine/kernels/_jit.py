@@ -5,7 +5,8 @@ Importing this module imports numba unless `TOSA_ENGINE_JIT=0`, so the registry 
 
 `TOSA_ENGINE_JIT=0` runs the same kernels as plain Python. `TOSA_ENGINE_CACHE_DIR` names the folder of compiled code;
 without it the user's cache folder is used. Compiled code is filed under a hash of all kernel sources and of the
-versions and the processor it was made with, because numba's own cache looks at one source file only.
+versions and the processor it was made with, because numba's own cache looks at one source file only. Any number of
+processes may use it at once; one that can't write it (a read-only home, an image that was warmed up) reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import logging
 import os
 import platform
 import sys
-import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
@@ -25,10 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from .variants import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 R = TypeVar("R")
 logger = logging.getLogger("tosa_engine")
+unkept: Final[list[str]] = []  # why compiled code wasn't written to the disk
 
 JIT: Final = os.environ.get("TOSA_ENGINE_JIT", "1") != "0"
 
@@ -38,6 +40,7 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba import types as numba_types
+    from numba.core import caching, event
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
     __all__ = [
@@ -96,16 +99,10 @@ def jit(function: Callable[..., R]) -> Callable[..., R]:
     """Compile on first call, without the GIL, and keep the code on disk. The function itself when the JIT is off."""
     if not JIT:
         return function
-    folder = cache_folder()
-    if folder is None:
-        return numba.njit(nogil=True, error_model="numpy")(function)
-    settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(folder)  # read when the function is wrapped, so no other user of numba sees it
-    try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
-    finally:
-        settings.CACHE_DIR = before
+    compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    if cache_folder() is not None:
+        compiled._cache = _kept(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def inline(function: Callable[..., R]) -> Callable[..., R]:
@@ -113,6 +110,29 @@ def inline(function: Callable[..., R]) -> Callable[..., R]:
     if not JIT:
         return function
     return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+
+
+@contextmanager
+def watch(begin: Callable[[str], None]) -> Iterator[None]:
+    """Calls `begin` with the name of each function whose compilation begins; those inside it are part of it."""
+    if not JIT:
+        yield
+        return
+    depth = 0
+
+    class Compilations(event.Listener):
+        def on_start(self, event: Any) -> None:
+            nonlocal depth
+            depth += 1
+            if depth == 1:
+                begin(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event: Any) -> None:
+            nonlocal depth
+            depth -= 1
+
+    with event.install_listener("numba:compile", Compilations()):
+        yield
 
 
 @lru_cache(maxsize=1)
@@ -129,16 +149,25 @@ def has(*names: str) -> bool:
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path | None:
-    """The folder for this version of the kernels, made if need be; None (with a warning) when it can't be written."""
+    """The folder for this version of the kernels, made if need be; None (with a warning) when there can't be one."""
     folder = _user_cache() / _key()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
     except OSError as error:
-        logger.warning("compiled kernels can't be kept: %s; set TOSA_ENGINE_CACHE_DIR to a writable folder", error)
+        _warn(error)
         return None
     return folder
+
+
+def _warn(error: OSError) -> None:
+    if not unkept:
+        logger.warning("compiled kernels can't be kept: %s; set TOSA_ENGINE_CACHE_DIR to a writable folder", error)
+    unkept.append(str(error))
+
+
+@lru_cache
+def _content(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12]
 
 
 def _user_cache() -> Path:
@@ -163,3 +192,67 @@ def _key() -> str:
     versions = (numba.__version__, llvmlite.__version__, sys.version, platform.machine())
     digest.update(repr((versions, llvmlite.binding.get_host_cpu_name(), sorted(features()))).encode())
     return digest.hexdigest()[:20]
+
+
+if JIT:
+
+    class _Locator(caching._CacheLocator):
+        """Where numba keeps the code of a function: in the one folder, under a name of the file's content and line."""
+
+        def __init__(self, function: Any, file: str) -> None:
+            self._line = function.__code__.co_firstlineno
+            self._content = _content(file)
+
+        @classmethod
+        def from_function(cls, function: Any, file: str) -> _Locator:
+            return cls(function, file)
+
+        def get_cache_path(self) -> str:
+            return str(cache_folder())
+
+        def get_source_stamp(self) -> str:
+            return self._content
+
+        def get_disambiguator(self) -> str:
+            return f"{self._line}.{self._content}"
+
+        def ensure_cache_path(self) -> None:
+            """It is there, or was removed: saving tells."""
+
+    class _Description(caching.CompileResultCacheImpl):
+        _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012
+
+    class _Cache(caching.FunctionCache):
+        _impl_class = _Description
+
+    class _Signatures:
+        """numba's files, one pair for each signature instead of one list for all signatures of a function.
+
+        Such a list is read, changed and written again, and its entries are numbered: of two processes that compile
+        different signatures at once, one would lose its entry, or the entry of one would name the code of the other.
+        """
+
+        def __init__(self, cache: Any) -> None:
+            self._cache = cache
+
+        def _file(self, key: Any) -> Any:
+            make: Any = caching.IndexDataCacheFile
+            description = self._cache._impl
+            name = f"{description.filename_base}.{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}"
+            return make(self._cache.cache_path, name, description.locator.get_source_stamp())
+
+        def load(self, key: Any) -> Any:
+            return self._file(key).load(key)
+
+        def save(self, key: Any, data: Any) -> None:
+            try:
+                self._file(key).save(key, data)
+            except OSError as error:
+                _warn(error)
+
+    def _kept(function: Any) -> Any:
+        """What numba keeps of a function."""
+        cache: Any = _Cache
+        kept = cache(function)
+        kept._cache_file = _Signatures(kept)
+        return kept

@@ -57,14 +57,6 @@ class Plan:
 
     def describe(self) -> str:
         """One line per step, and the memory it takes; then the same for each region."""
-        lines = self._lines()
-        for name, plan in self.regions.items():
-            lines += [f"region '{name}':", *plan._lines()]
-        return "\n".join(lines)
+        from .describe import facts, text
 
-    def _lines(self) -> list[str]:
-        lines = [
-            f"{i:4} {s.operators} -> {', '.join(s.outputs)}" for i, s in enumerate(self.steps) if s.work is not None
-        ]
-        a = self.arena
-        return [*lines, f"arena: {a.size} bytes; all buffers: {a.total}; live at one step: {a.lower_bound}"]
+        return text(facts(self))

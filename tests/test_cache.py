@@ -1,0 +1,73 @@
+"""The cache of compiled code: several processes write it at once, and each gets its own code back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# Two dispatchers of one function stand for two processes. The second one compiles another signature while the first is
+# about to save its own: both have seen an empty cache. WRITE ends with both saved; READ is a third process.
+WRITE = """
+import numba.core.caching as caching
+from tosa_engine.kernels import _jit
+from doubled import double
+
+first, second = _jit.jit(double), _jit.jit(double)
+save, load = caching.IndexDataCacheFile._save_index, caching.IndexDataCacheFile._load_index
+pending = [True]
+
+def save_late(self, entries):
+    save(self, entries)
+    if pending:
+        pending.clear()
+        caching.IndexDataCacheFile._load_index = lambda self: {}
+        assert second(1.5) == 3.0
+        caching.IndexDataCacheFile._load_index = load
+
+caching.IndexDataCacheFile._save_index = save_late
+assert first(1) == 2
+assert not pending
+"""
+READ = """
+from tosa_engine.kernels import _jit
+from doubled import double
+
+began = []
+third = _jit.jit(double)
+with _jit.watch(began.append):
+    print(third(1.5), third(1), began)
+    third(1j)
+print(began)
+"""
+
+
+def python(code: str, folder: Path) -> str:
+    paths = os.pathsep.join([str(ROOT), str(folder)])
+    environment = {**os.environ, "PYTHONPATH": paths, "TOSA_ENGINE_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"TOSA_ENGINE_JIT": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_signatures_that_are_saved_at_once_keep_their_own_code(tmp_path: Path) -> None:
+    """numba's own files would give the code for integers to a caller with floats here: 1.5 + 1.5 was 2."""
+    (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x\n")
+    python(WRITE, tmp_path)
+    assert python(READ, tmp_path).splitlines() == ["3.0 2 []", "['double']"]
+
+
+def test_code_of_another_source_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x\n")
+    python(WRITE, tmp_path)
+    (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x + 1\n")
+    assert python(READ, tmp_path).splitlines()[0] == "4.0 3 ['double', 'double']"

@@ -1,0 +1,112 @@
+"""`tosa-engine warmup`: compile what models need ahead of their first run, and keep it on disk."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from ..errors import DataError
+from .common import MODEL_HELP
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from ..graph import Graph
+    from ..plan.steps import Step
+
+
+class _Progress:
+    """One line on a terminal for each step whose kernels are being compiled, with the seconds that it took."""
+
+    def __init__(self, shown: bool) -> None:
+        self.shown = shown
+        self.compiled = 0
+        self._label = ""
+        self._since: float | None = None
+
+    def step(self, label: str) -> None:
+        """What follows belongs to this step."""
+        self.end()
+        self._label = label
+
+    def compiles(self, function: str) -> None:
+        self.compiled += 1
+        if self.shown:
+            print(f", {function}" if self._since else f"{self._label}: {function}", end="", file=sys.stderr, flush=True)
+        self._since = self._since or time.perf_counter()
+
+    def end(self) -> None:
+        if self._since is not None and self.shown:
+            print(f"  {time.perf_counter() - self._since:.1f} s", file=sys.stderr, flush=True)
+        self._since = None
+
+
+class _Warmup:
+    name = "warmup"
+    help = "compile the kernels that models need, or those that most models need, and keep them on disk"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "models",
+            metavar="MODEL",
+            nargs="*",
+            help=f"{MODEL_HELP}; without any: small networks with the common int8 and int16 kernels",
+        )
+        parser.add_argument("-q", "--quiet", action="store_true", help="no progress; it is shown on terminals only")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from ..kernels import _jit, barrier
+        from ..load import load
+        from .standard_nets import standard
+
+        if not _jit.JIT:
+            print("TOSA_ENGINE_JIT=0: kernels run as plain Python, there is nothing to compile")
+            return 0
+        folder = _jit.cache_folder()
+        if folder is None:
+            raise DataError(f"there is no folder to keep compiled kernels in: {_jit.unkept[0]}")
+        progress = _Progress(not args.quiet and sys.stderr.isatty())
+        with _jit.watch(progress.compiles):
+            progress.step("threads")
+            barrier.warm_up()
+            for name in args.models:
+                _warm(name, load(name), progress)
+            for graph in [] if args.models else standard():
+                _warm(graph.source, graph, progress)
+            progress.end()
+        if _jit.unkept:
+            raise DataError(f"{len(_jit.unkept)} compiled functions can't be kept: {_jit.unkept[0]}")
+        print(f"kept in {folder}: {_size(folder)}")
+        return 0
+
+
+def _warm(name: str, graph: Graph, progress: _Progress) -> None:
+    """Compile for one graph, and say so."""
+    from ..plan.rehearse import rehearse, steps_to_run
+    from ..run import Session
+
+    start, before, done = time.perf_counter(), progress.compiled, 0
+    progress.step(f"{name}: constants")  # those that are computed while planning
+    plan = Session(graph, 1).plan()
+    steps = steps_to_run(plan)
+
+    def begin(step: Step) -> None:
+        nonlocal done
+        done += 1
+        progress.step(f"{name}: {done}/{steps} {step.operators}")
+
+    rehearse(plan, begin)
+    progress.end()
+    seconds, compiled = time.perf_counter() - start, progress.compiled - before
+    what = f"{compiled} functions compiled in {seconds:.1f} s" if compiled else f"nothing to compile ({seconds:.1f} s)"
+    print(f"{name}: {steps} steps, {what}", flush=True)
+
+
+def _size(folder: Path) -> str:
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB"
+
+
+command = _Warmup()
