@@ -112,7 +112,8 @@ class Session:
             with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
                 for name, array in feeds.items():
                     np.copyto(workspace.view(name), array)
-                failed = self._team.walk(workspace.steps, lambda step: self._after(step, workspace, watched))
+                self._after(None, workspace, watched)
+                failed = self._team.walk(workspace, lambda step: self._after(step, workspace, watched))
                 if failed is not None:
                     _verdict(workspace, failed)
                 return [workspace.view(name).copy() for name in wanted]

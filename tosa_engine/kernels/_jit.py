@@ -21,10 +21,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
+
 from .variants import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 R = TypeVar("R")
 logger = logging.getLogger("tosa_engine")
@@ -37,11 +39,12 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba import types as numba_types
+    from numba.core.dispatcher import Dispatcher
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
     __all__ = [
-        "JIT", "LLVM", "VariantType", "few_of", "has", "inline", "intrinsic", "ir", "jit", "lanes_of", "masks",
-        "native", "numba_types", "panels_of", "rows_of",
+        "JIT", "LLVM", "VariantType", "entry", "few_of", "has", "inline", "intrinsic", "ir", "jit", "lanes_of",
+        "masks", "native", "numba_types", "panels_of", "rows_of", "words",
     ]  # fmt: skip
     LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
 
@@ -82,7 +85,9 @@ if JIT:
     few_of, panels_of = of_variant("few", numba_types.int64), of_variant("panels", numba_types.int64)
 
 else:
-    __all__ = ["JIT", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of"]
+    __all__ = [
+        "JIT", "entry", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of", "words",
+    ]  # fmt: skip
 
     native, masks = attrgetter("native"), attrgetter("masks")
     lanes_of, rows_of = attrgetter("lanes"), attrgetter("rows")
@@ -110,6 +115,36 @@ def inline(function: Callable[..., R]) -> Callable[..., R]:
     if not JIT:
         return function
     return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+
+
+def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
+    """The address of compiled code for these arguments, which is compiled or read from the disk now; None for a
+    function that isn't compiled.
+
+    Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
+    array in one dimension seven (see `words`).
+    """
+    if not JIT or not isinstance(function, Dispatcher):
+        return None
+    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(kinds)
+    compiled = function.overloads[kinds]
+    returned = numba_types.unliteral(compiled.signature.return_type)
+    assert returned == numba_types.int64, f"{function} returns {returned}"
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+def words(argument: Any) -> list[int]:
+    """An argument as `entry` takes it. Of arrays: the owner of the memory and its Python object (none), the number of
+    elements, the size of one, the address, the shape and the stride.
+    """
+    if isinstance(argument, Variant):
+        return [0]
+    if isinstance(argument, np.ndarray):
+        assert argument.ndim == 1 and argument.flags.c_contiguous
+        return [0, 0, argument.size, argument.itemsize, argument.ctypes.data, argument.size, argument.itemsize]
+    assert isinstance(argument, (int, np.integer)), f"an argument of type {type(argument).__name__} is no word"
+    return [int(argument)]
 
 
 @lru_cache(maxsize=1)

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from ..kernels.work import DONE
+from .program import Single, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ..types import Array
+    from .program import Program
     from .steps import Step
-    from .workspace import Bound
+    from .workspace import Workspace
 
-    After = Callable[[Step | None], None]
+    After = Callable[[Step], None]
+
+NOTHING: Final = np.zeros(1, np.int64)  # the state of a run that nobody waits in
 
 
 class Team:
@@ -30,26 +36,23 @@ class Team:
         self._busy = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    def walk(self, steps: Sequence[Bound], after: After) -> Step | None:
+    def walk(self, workspace: Workspace, after: After) -> Step | None:
         """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised."""
         from ..kernels import _jit
 
-        after(None)
-        team = self.threads > 1 and _jit.JIT and any(s.shared for s in steps) and self._busy.acquire(blocking=False)
+        program = workspace.program
+        team = self.threads > 1 and _jit.JIT and program.shared and self._busy.acquire(blocking=False)
         if not team:
-            return alone(steps, after)
+            return alone(program, after)
         try:
-            return self._together(steps, after)
+            return self._together(program, after)
         finally:
             self._busy.release()
 
-    def _together(self, steps: Sequence[Bound], after: After) -> Step | None:
-        from ..kernels import barrier
-
+    def _together(self, program: Program, after: After) -> Step | None:
         if self._pool is None:
-            barrier.warm_up()
             self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="tosa_engine")
-        walk = Walk(steps, after, self.threads, barrier.new())
+        walk = Walk(program, after, self.threads)
         others = [self._pool.submit(walk.work, worker) for worker in range(1, self.threads)]
         try:
             walk.work(0)
@@ -58,66 +61,77 @@ class Team:
                 other.exception()  # waits; after an error of this thread the state's abort flag ends the others
         for other in others:
             other.result()
-        return min(walk.failed, key=lambda found: found[0])[1] if walk.failed else None
+        return walk.failed
 
 
-def alone(steps: Sequence[Bound], after: After) -> Step | None:
+def alone(program: Program, after: After) -> Step | None:
     """Run all steps in this thread. The step whose kernel saw a REQUIRE fail, or None."""
-    for bound in steps:
-        if bound.run is not None and bound.run(0, bound.units, bound.scratch[0]) != DONE:
-            return bound.step
-        after(bound.step)
-    return None
+    walk = Walk(program, after, 1)
+    walk.work(0)
+    return walk.failed
 
 
 class Walk:
-    """One run by several workers."""
+    """One run by some workers. `failed` is the step that saw a REQUIRE fail: all workers were in it, or waited."""
 
-    def __init__(
-        self,
-        steps: Sequence[Bound],
-        after: After,
-        workers: int,
-        state: Array,
-    ) -> None:
-        self.steps, self.after, self.workers, self.state = steps, after, workers, state
-        self.failed: list[tuple[int, Step]] = []
+    def __init__(self, program: Program, after: After, workers: int) -> None:
+        self.program, self.after, self.workers = program, after, workers
+        self.failed: Step | None = None
+        self.state: Array = NOTHING
+        if workers > 1:
+            from ..kernels import walk
+
+            self.state = np.zeros(walk.state_size(len(program.rows), workers), np.int64)
 
     def work(self, worker: int) -> None:
+        if self.workers == 1:
+            self._parts(worker)
+            return
         from ..kernels import barrier
 
         finished = False
         try:
-            finished = self._steps(worker)
+            finished = self._parts(worker)
         finally:
             if not finished:
                 barrier.abort(self.state)
 
-    def _steps(self, worker: int) -> bool:
-        """Walk the steps; False when this worker, or another one, had to stop."""
-        from ..kernels import barrier
-
-        fenced = True  # nothing ran since the last barrier
-        for i, bound in enumerate(self.steps):
-            if bound.run is None:
-                if worker == 0:
-                    self.after(bound.step)
-                continue
-            if bound.shared:
-                if not fenced and not barrier.wait(self.state, self.workers):
+    def _parts(self, worker: int) -> bool:
+        """Do the parts in order; False when this worker, or another one, had to stop."""
+        for part in self.program.parts:
+            if isinstance(part, Span):
+                if not self._span(part, worker):
                     return False
-                low, high = bound.units * worker // self.workers, bound.units * (worker + 1) // self.workers
-                status = bound.run(low, high, bound.scratch[worker]) if low < high else DONE
-            else:
-                status = bound.run(0, bound.units, bound.scratch[0]) if worker == 0 else DONE
-            fenced = False
-            if status != DONE:
-                self.failed.append((i, bound.step))
+            elif isinstance(part, Single):
+                if not self._single(part, worker):
+                    return False
+            elif worker == 0:
+                self.after(part.step)
+        return True
+
+    def _span(self, span: Span, worker: int) -> bool:
+        from ..kernels import walk
+
+        stopped = walk.walk(self.program.rows, span.first, span.end, worker, self.workers, self.state)
+        if stopped >= 0:
+            self.failed = self.program.origin[stopped].step
+        return bool(stopped == walk.FINISHED)
+
+    def _single(self, part: Single, worker: int) -> bool:
+        bound, workers = part.bound, self.workers
+        if workers == 1:
+            low, high = 0, bound.units
+        else:
+            from ..kernels import barrier
+
+            if part.before and not barrier.meet(self.state, workers):
                 return False
             if bound.shared:
-                if not barrier.wait(self.state, self.workers):
-                    return False
-                fenced = True
-            if worker == 0:
-                self.after(bound.step)
-        return True
+                low, high = bound.units * worker // workers, bound.units * (worker + 1) // workers
+            else:
+                low, high = 0, bound.units if worker == 0 else 0
+        assert bound.run is not None
+        if low < high and bound.run(low, high, bound.scratch[worker]) != DONE:
+            self.failed = bound.step
+            return False
+        return not (part.after and workers > 1) or bool(barrier.meet(self.state, workers))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels.work import Effect, aligned
+from .program import Program
 from .regions import Regions
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Workspace:
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
         self._team = workers > 1 and shared_cost(plan) >= WORTH
         self.steps = [self._bind(step, scratch) for step in plan.steps]
+        looked_at = frozenset(i for i, step in enumerate(plan.steps) if self.written_by(step))
+        self.program = Program(self.steps, workers, looked_at)
         written = {n for step in plan.steps for _, n in _outputs(step)}
         writer = {n: op.name for op in plan.block.operators for n in op.outputs}
         self._early = [(writer.get(n, ""), n) for n in plan.block.tensors if n not in written and self._known(n)]
