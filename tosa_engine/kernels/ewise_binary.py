@@ -1,7 +1,7 @@
 """Kernels of the elementwise binary operators and TABLE.
 
-Integer sums and products are compiled, because they test REQUIREs on the way. Float arithmetic, extrema and the int8
-look-up are numpy's: bound by memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
+Integer sums and products and TABLE are compiled. Float arithmetic, extrema, bits and shifts are numpy's: bound by
+memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import types
 from .data_layout import strip
-from .scale_numbers import BLOCK
-from .work import DONE, Kernel, Work, constant, flat, violating
+from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array, Shape
     from .work import Run
-
-
-def blocks(count: int) -> int:
-    return max(1, -(-count // BLOCK))
 
 
 def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list[int], list[int]]:
@@ -71,11 +66,7 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
         def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
             a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-                end = min(count, high * BLOCK)
-                return ewise_loops.arithmetic(code, shift, wrap, a, b, dims, sa, sb, out, low * BLOCK, end)
-
-            return run
+            return Loop(ewise_loops.arithmetic, code, shift, wrap, a, b, dims, sa, sb, out, count=count)
 
         return Work(blocks(count), 0.8 * count, bind)
 
@@ -148,14 +139,14 @@ def extremum_float(compare: Callable[..., Any]) -> Callable[[Call], Work]:
 
 
 def table_i8(call: Call) -> Work:
-    entries = constant(call, "table").copy()
-    by_bits = np.roll(entries, -128)  # the entry of a value under its unsigned bits: numpy indexes from 0
+    from . import ewise_loops
 
-    def function(x: Array, out: Array) -> None:
-        np.take(by_bits, x.view(np.uint8), out=out, mode="clip")
+    entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
 
-    work = by_numpy(call.shape_of("output"), 0.4, function)
-    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(ewise_loops.table_int8, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
+
+    return Work(blocks(count), 0.4 * count, bind)
 
 
 def table_i16(call: Call) -> Work:
@@ -166,10 +157,7 @@ def table_i16(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return ewise_loops.table_int16(x, entries, out, low * BLOCK, min(count, high * BLOCK))
-
-        return run
+        return Loop(ewise_loops.table_int16, x, entries, out, count=count)
 
     return Work(blocks(count), 1.6 * count, bind)
 

@@ -127,6 +127,34 @@ def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, 
 
 
 @jit
+def table_int8(x: Any, table: Any, out: Any, low: int, high: int) -> int:
+    source, target = x[low:high], out[low:high]
+    for i in range(len(target)):
+        target[i] = table[np.int64(source[i]) + 128]
+    return -1
+
+
+@jit
+def clamp(x: Any, least: int, most: int, out: Any, low: int, high: int) -> int:
+    """In the tensor's own type, which both bounds fit."""
+    source, target = x[low:high], out[low:high]
+    kind = x.dtype.type
+    bottom, top = kind(least), kind(most)
+    for i in range(len(target)):
+        target[i] = min(max(source[i], bottom), top)
+    return -1
+
+
+@jit
+def convert(x: Any, out: Any, low: int, high: int) -> int:
+    """Integers as integers of another size: the low bits, or the sign extended."""
+    source, target = x[low:high], out[low:high]
+    for i in range(len(target)):
+        target[i] = source[i]
+    return -1
+
+
+@jit
 def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
     source, target = x[low:high], out[low:high]
     for i in range(len(target)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .work import DONE, Kernel, Work, flat
+from .work import DONE, Kernel, Loop, Work, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ def reduce_sum(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: reduction_loops.sum_float(x, size, right, out, low, high)
-        return lambda low, high, scratch: reduction_loops.sum_int(x, size, right, out, *scratch, low, high)
+            return Loop(reduction_loops.sum_float, x, size, right, out)
+        return Loop(reduction_loops.sum_int, x, size, right, out)
 
     scratch = () if is_float else ((np.dtype(np.int64), right),)
     return Work(left, 1.0 * left * size * right, bind, scratch)
@@ -47,8 +47,8 @@ def reduce_max(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: reduction_loops.max_float(x, size, right, ignore, out, low, high)
-        return lambda low, high, scratch: reduction_loops.max_int(x, size, right, out, low, high)
+            return Loop(reduction_loops.max_float, x, size, right, ignore, out)
+        return Loop(reduction_loops.max_int, x, size, right, out)
 
     return Work(left, 1.0 * left * size * right, bind)
 
@@ -61,7 +61,7 @@ def reduce_min_fp32(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: reduction_loops.min_float(x, size, right, ignore, out, low, high)
+        return Loop(reduction_loops.min_float, x, size, right, ignore, out)
 
     return Work(left, 1.0 * left * size * right, bind)
 

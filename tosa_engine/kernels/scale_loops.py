@@ -13,7 +13,6 @@ import numpy as np
 from ._jit import JIT, inline, jit, lanes_of, native
 from .ewise_loops import offset
 from .scale_numbers import (
-    BLOCK,
     DOUBLE,
     HIGH_WORD,
     MULTIPLIER,
@@ -27,6 +26,7 @@ from .scale_numbers import (
     WORD,
     ZERO_IN,
 )  # fmt: skip
+from .work import BLOCK
 
 if JIT:
     from . import emitting as e

@@ -17,7 +17,6 @@ SIGN_SECOND: Final = OUT + 3
 SIGN_TOTAL: Final = OUT + 4
 PLAIN: Final = OUT + 5  # 1: some scale rounds twice
 WORD: Final = 32
-BLOCK: Final = 4096  # elements of a unit
 
 
 def scale_numbers(multiplier: int, shift: int, double: int, zero_in: int) -> list[int]:

@@ -150,6 +150,11 @@ def flat(array: Array) -> Array:
     return array.reshape(-1)
 
 
+def bits(array: Array) -> Array:
+    """An array as unsigned integers of the same size: copies need one compiled signature per size."""
+    return array.view(f"u{array.itemsize}")
+
+
 def geometry(values: Mapping[int, int]) -> Array:
     found = np.zeros(SIZE, np.int64)
     for place, value in values.items():
