@@ -113,7 +113,7 @@ class Session:
                 for name, array in feeds.items():
                     np.copyto(workspace.view(name), array)
                 self._after(None, workspace, watched)
-                failed = self._team.walk(workspace, lambda step: self._after(step, workspace, watched))
+                failed = self._team.walk(workspace.program, lambda step: self._after(step, workspace, watched))
                 if failed is not None:
                     _verdict(workspace, failed)
                 return [workspace.view(name).copy() for name in wanted]

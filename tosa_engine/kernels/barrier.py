@@ -1,23 +1,27 @@
-"""A barrier for threads that run compiled code, and how they wait: first spinning, then offering the processor to
-others, then asleep for short times.
+"""Words of memory that several threads use at once, how threads wait for them, and a barrier.
 
-State is an int64 array, whose words lie on cache lines of their own: workers that arrived, how often all have, and
-whether one aborted, which lets everyone out. Only imported when the JIT is on.
+Waiting is spinning first, then offering the processor to others, then sleeping for short times. The state of a barrier
+is words on cache lines of their own: workers that arrived, how often all have, and whether one aborted, which lets
+everyone out. Addresses are integers. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ._jit import inline, intrinsic, ir, jit, numba_types
-from .emitting import I32, I64, declare, pointer
+from .emitting import I32, I64, declare
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LINE: Final = 64  # bytes that processors exchange at once
 ARRIVED: Final = 0
-GENERATION: Final = 8
-ABORT: Final = 16
-WORDS: Final = 24
+GENERATION: Final = LINE
+ABORT: Final = 2 * LINE
+BYTES: Final = 3 * LINE
 SPINS: Final = 1000  # about 20 microseconds
 PATIENCE: Final = 4000  # times that the processor is offered to others: about a millisecond when nobody wants it
 NAP: Final = 50  # microseconds
@@ -25,32 +29,35 @@ OFFER, SLEEP, UNIT = ("SwitchToThread", "Sleep", 1000) if sys.platform == "win32
 X86: Final = platform.machine() in ("x86_64", "AMD64")
 
 
-def _make_add() -> Any:
+def _make_access(emit: Callable[..., Any], values: int) -> Any:
+    """An intrinsic on the word at an address, with some values, that returns an integer."""
+    index = numba_types.int64
+
+    if values == 0:
+
+        @intrinsic
+        def load(typingctx: Any, address: Any) -> Any:
+            return index(index), lambda context, builder, signature, args: emit(builder, _at(builder, args[0]))
+
+        return load
+
     @intrinsic
-    def atomic_add(typingctx: Any, state: Any, place: Any, amount: Any) -> Any:
-        index = numba_types.int64
-
+    def change(typingctx: Any, address: Any, value: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = pointer(context, builder, signature.args[0], args[0], I64)
-            return builder.atomic_rmw("add", builder.gep(data, [args[1]]), args[2], "seq_cst")
+            return emit(builder, _at(builder, args[0]), args[1])
 
-        return index(state, index, index), codegen
+        return index(index, index), codegen
 
-    return atomic_add
+    return change
 
 
-def _make_load() -> Any:
-    @intrinsic
-    def atomic_load(typingctx: Any, state: Any, place: Any) -> Any:
-        index = numba_types.int64
+def _at(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, I64.as_pointer())
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = pointer(context, builder, signature.args[0], args[0], I64)
-            return builder.load_atomic(builder.gep(data, [args[1]]), "seq_cst", 8)
 
-        return index(state, index), codegen
-
-    return atomic_load
+def _emit_store(builder: Any, at: Any, value: Any) -> Any:
+    builder.store(value, at)
+    return value
 
 
 def _make_call(name: str, *arguments: int) -> Any:
@@ -69,37 +76,47 @@ def _make_call(name: str, *arguments: int) -> Any:
     return call
 
 
-atomic_add, atomic_load = _make_add(), _make_load()
+load = _make_access(lambda builder, at: builder.load(at), 0)
+store = _make_access(_emit_store, 1)
+atomic_load = _make_access(lambda builder, at: builder.load_atomic(at, "seq_cst", 8), 0)
+atomic_add = _make_access(lambda builder, at, value: builder.atomic_rmw("add", at, value, "seq_cst"), 1)
+exchange = _make_access(lambda builder, at, value: builder.atomic_rmw("xchg", at, value, "seq_cst"), 1)
 offer, sleep = _make_call(OFFER), _make_call(SLEEP, max(1, NAP // UNIT))
 # tells the processor that this thread waits
 pause = _make_call("llvm.x86.sse2.pause") if X86 else offer
 
 
 @inline
-def wait(state: Any, workers: int) -> bool:
+def rest(tries: int) -> int:
+    """Wait a little, the longer the more often it was in vain."""
+    if tries < SPINS:
+        pause()
+    elif tries < SPINS + PATIENCE:
+        offer()
+    else:
+        sleep()
+    return tries + 1
+
+
+@inline
+def wait(state: int, workers: int) -> bool:
     """Wait for all workers. False when one of them aborted."""
-    generation = atomic_load(state, GENERATION)
-    if atomic_add(state, ARRIVED, 1) == workers - 1:
-        atomic_add(state, ARRIVED, -workers)
-        atomic_add(state, GENERATION, 1)
+    generation = atomic_load(state + GENERATION)
+    if atomic_add(state + ARRIVED, 1) == workers - 1:
+        atomic_add(state + ARRIVED, -workers)
+        atomic_add(state + GENERATION, 1)
     tries = 0
-    while atomic_load(state, GENERATION) == generation and atomic_load(state, ABORT) == 0:
-        if tries < SPINS:
-            pause()
-        elif tries < SPINS + PATIENCE:
-            offer()
-        else:
-            sleep()
-        tries += 1
-    return bool(atomic_load(state, ABORT) == 0)
+    while atomic_load(state + GENERATION) == generation and atomic_load(state + ABORT) == 0:
+        tries = rest(tries)
+    return bool(atomic_load(state + ABORT) == 0)
 
 
 @jit
-def meet(state: Any, workers: int) -> bool:
+def meet(state: int, workers: int) -> bool:
     """`wait`, for Python to call."""
     return bool(wait(state, workers))
 
 
 @jit
-def abort(state: Any) -> None:
-    atomic_add(state, ABORT, 1)
+def abort(state: int) -> None:
+    atomic_add(state + ABORT, 1)

@@ -1,8 +1,8 @@
 """Walking the compiled steps of a plan without Python in between.
 
-A program is an int64 array with a row per loop: the address of its code, where the words of its arguments lie for each
-worker, its units, and who waits for whom. The workers walk it together: each takes pieces of its own part of a step's
-units, then what is left of the others' parts. Only imported when the JIT is on.
+A program has a row per loop: the address of its code, where the words of its arguments lie for each worker, its units,
+and who waits for whom. The workers walk it together: each takes pieces of its own part of a step's units, then what is
+left of the others' parts. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ._jit import inline, intrinsic, ir, jit, numba_types
-from .barrier import ABORT, WORDS, atomic_add, atomic_load, wait
+from .barrier import ABORT, BYTES, LINE, atomic_add, load, store, wait
 from .emitting import I64
 
-# columns of a program
+WORD: Final = 8  # bytes
+# words of a row
 ENTRY: Final = 0  # address of the code
 ARGUMENTS: Final = 1  # address of the first worker's words
 PITCH: Final = 2  # bytes from one worker's words to the next one's
@@ -25,16 +26,15 @@ COUNT: Final = 7  # elements in all
 PIECE: Final = 8  # units that a worker takes at once; 0: all units belong to the first worker
 BEFORE: Final = 9  # 1: wait for all workers before
 AFTER: Final = 10  # 1: wait for all workers behind
-COLUMNS: Final = 11
+ROW: Final = 11
 SIZES: Final = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192)
 FINISHED: Final = -1
 ABORTED: Final = -2
-LINE: Final = 8  # words of a cache line
 
 
 def state_size(rows: int, workers: int) -> int:
     """Words of the state of a run: the barrier's, and how many units of each worker's part were taken, per row."""
-    return WORDS + rows * workers * LINE
+    return (BYTES + rows * workers * LINE) // WORD
 
 
 def _emit_call(builder: Any, entry: Any, words: Any, size: Any) -> Any:
@@ -64,79 +64,65 @@ def _make_call() -> Any:
     def call(typingctx: Any, entry: Any, words: Any, size: Any) -> Any:
         """What the code at an address returns."""
         index = numba_types.int64
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_call(builder, *args)
-
-        return index(index, index, index), codegen
+        return index(index, index, index), lambda context, builder, signature, args: _emit_call(builder, *args)
 
     return call
 
 
-def _make_set() -> Any:
-    @intrinsic
-    def put(typingctx: Any, words: Any, place: Any, value: Any) -> Any:
-        """words[place] = value, of words at an address."""
-        index = numba_types.int64
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = builder.inttoptr(args[0], I64.as_pointer())
-            builder.store(args[2], builder.gep(data, [args[1]]))
-            return context.get_dummy_value()
-
-        return numba_types.void(index, index, index), codegen
-
-    return put
-
-
-call, put = _make_call(), _make_set()
+call = _make_call()
 
 
 @inline
-def run(row: Any, worker: int, low: int, high: int) -> int:
+def field(row: int, name: int) -> Any:
+    return load(row + name * WORD)
+
+
+@inline
+def run(row: int, worker: int, low: int, high: int) -> Any:
     """Units low .. high - 1 of a row."""
-    words = row[ARGUMENTS] + worker * row[PITCH]
-    put(words, row[RANGE], low * row[BLOCK])
-    put(words, row[RANGE] + 1, min(high * row[BLOCK], row[COUNT]))
-    return int(call(row[ENTRY], words, row[SIZE]))
+    words = field(row, ARGUMENTS) + worker * field(row, PITCH)
+    limits, block = words + field(row, RANGE) * WORD, field(row, BLOCK)
+    store(limits, low * block)
+    store(limits + WORD, min(high * block, field(row, COUNT)))
+    return call(field(row, ENTRY), words, field(row, SIZE))
 
 
 @inline
-def share(row: Any, worker: int, workers: int, state: Any, counters: int) -> int:
-    """What this worker gets of a row's units."""
-    units, piece = row[UNITS], row[PIECE]
+def share(row: int, worker: int, workers: int, taken: int) -> Any:
+    """What this worker gets of a row's units; `taken` counts those of each worker's part."""
+    units, piece = field(row, UNITS), field(row, PIECE)
     for k in range(workers):
         owner = (worker + k) % workers
         first, end = units * owner // workers, units * (owner + 1) // workers
         while True:
-            low = first + atomic_add(state, counters + owner * LINE, piece)
+            low = first + atomic_add(taken + owner * LINE, piece)
             if low >= end:
                 break
             status = run(row, worker, low, min(low + piece, end))
             if status != FINISHED:
                 return status
-    return -1
+    return FINISHED
 
 
 @jit
-def walk(program: Any, first: int, end: int, worker: int, workers: int, state: Any) -> int:
+def walk(program: int, first: int, end: int, worker: int, workers: int, state: int) -> int:
     """Rows first .. end - 1. FINISHED, the row that saw a REQUIRE fail, or ABORTED by another worker."""
     for i in range(first, end):
-        row = program[i]
+        row = program + i * ROW * WORD
         if workers == 1:
-            if run(row, 0, 0, row[UNITS]) != FINISHED:
-                return i
+            if run(row, 0, 0, field(row, UNITS)) != FINISHED:
+                return int(i)
             continue
-        if row[BEFORE] != 0 and not wait(state, workers):
+        if field(row, BEFORE) != 0 and not wait(state, workers):
             return ABORTED
         status = FINISHED
-        if row[PIECE] != 0:
-            status = share(row, worker, workers, state, WORDS + i * workers * LINE)
+        if field(row, PIECE) != 0:
+            status = share(row, worker, workers, state + BYTES + i * workers * LINE)
         elif worker == 0:
-            status = run(row, 0, 0, row[UNITS])
+            status = run(row, 0, 0, field(row, UNITS))
         if status != FINISHED:
-            atomic_add(state, ABORT, 1)
-            return i
-        if row[AFTER] != 0 and not wait(state, workers):
+            atomic_add(state + ABORT, 1)
+            return int(i)
+        if field(row, AFTER) != 0 and not wait(state, workers):
             return ABORTED
     return FINISHED

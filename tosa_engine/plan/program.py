@@ -39,10 +39,14 @@ class Single:
 
 
 class Program:
-    """What workers do, in order: `parts` are spans, single steps, and steps behind which Python looks at tensors."""
+    """What workers do, in order: `parts` are spans, single steps, and steps behind which Python looks at tensors.
+
+    `compiled`: it is one span. The other workers needn't come further than row `last_shared`. `state` is for the
+    barriers of one run at a time; a program belongs to one workspace.
+    """
 
     def __init__(self, steps: Sequence[Bound], workers: int, looked_at: frozenset[int]) -> None:
-        self.steps, self.workers = steps, workers
+        self.workers = workers
         self.shared = any(bound.shared for bound in steps)
         self.parts: list[Span | Single | Bound] = []
         self.origin: list[Bound] = []  # of each row
@@ -63,7 +67,11 @@ class Program:
                 self.parts.append(bound)
         if len(rows) > start:
             self.parts.append(Span(start, len(rows)))
-        self.rows = np.array(rows, np.int64).reshape(len(rows), -1)
+        self.compiled = self.parts == [Span(0, len(rows))]
+        self.last_shared = max((i + 1 for i, bound in enumerate(self.origin) if bound.shared), default=0)
+        self.rows = np.array(rows, np.int64)
+        self.address: int = self.rows.ctypes.data
+        self.state = _state(len(rows), workers) if self.shared else np.zeros(0, np.int64)
 
     def _rows(self, bound: Bound, before: bool, after: bool) -> list[list[int]]:
         """The step as rows, or none if it isn't all compiled loops."""
@@ -93,12 +101,18 @@ class Program:
         memory = aligned(len(words) * size, np.int64)
         memory.reshape(len(words), size)[:, :used] = words
         self._words.append(memory)
-        row = [0] * walk.COLUMNS
+        row = [0] * walk.ROW
         row[walk.ENTRY], row[walk.ARGUMENTS], row[walk.PITCH] = address, memory.ctypes.data, size * memory.itemsize
         row[walk.SIZE], row[walk.RANGE], row[walk.UNITS] = size, used - 2, units
         row[walk.BLOCK], row[walk.COUNT] = (1, units) if loop.count is None else (BLOCK, loop.count)
         row[walk.PIECE] = max(1, units // (self.workers * PIECES)) if bound.shared else 0
         return row
+
+
+def _state(rows: int, workers: int) -> Array:
+    from ..kernels import walk
+
+    return aligned(walk.state_size(rows, workers), np.int64)
 
 
 def _with_barriers(steps: Sequence[Bound]) -> Iterator[tuple[Bound, bool, bool]]:

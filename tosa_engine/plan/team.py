@@ -7,25 +7,19 @@ stands before a step whenever its inputs, or the memory of its output, may still
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..kernels.work import DONE
+from .helpers import Helpers
 from .program import Single, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..types import Array
     from .program import Program
     from .steps import Step
-    from .workspace import Workspace
 
     After = Callable[[Step], None]
-
-NOTHING: Final = np.zeros(1, np.int64)  # the state of a run that nobody waits in
 
 
 class Team:
@@ -34,15 +28,14 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._busy = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._helpers: Helpers | None = None
 
-    def walk(self, workspace: Workspace, after: After) -> Step | None:
-        """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised."""
-        from ..kernels import _jit
+    def walk(self, program: Program, after: After) -> Step | None:
+        """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised.
 
-        program = workspace.program
-        team = self.threads > 1 and _jit.JIT and program.shared and self._busy.acquire(blocking=False)
-        if not team:
+        `after` is called behind the steps that the program has to be looked at.
+        """
+        if not (program.shared and self._busy.acquire(blocking=False)):
             return alone(program, after)
         try:
             return self._together(program, after)
@@ -50,24 +43,25 @@ class Team:
             self._busy.release()
 
     def _together(self, program: Program, after: After) -> Step | None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="tosa_engine")
+        if self._helpers is None:
+            self._helpers = Helpers(self.threads)
+        program.state.fill(0)
         walk = Walk(program, after, self.threads)
-        others = [self._pool.submit(walk.work, worker) for worker in range(1, self.threads)]
+        if program.compiled:
+            self._helpers.walk(program)
+        else:
+            self._helpers.call(walk.work)
         try:
             walk.work(0)
         finally:
-            for other in others:
-                other.exception()  # waits; after an error of this thread the state's abort flag ends the others
-        for other in others:
-            other.result()
-        return walk.failed
+            row = self._helpers.wait()  # after an error of this thread, the state's abort flag ends the others
+        return program.origin[row].step if row >= 0 else walk.failed
 
 
 def alone(program: Program, after: After) -> Step | None:
     """Run all steps in this thread. The step whose kernel saw a REQUIRE fail, or None."""
     walk = Walk(program, after, 1)
-    walk.work(0)
+    walk.parts(0)
     return walk.failed
 
 
@@ -77,26 +71,20 @@ class Walk:
     def __init__(self, program: Program, after: After, workers: int) -> None:
         self.program, self.after, self.workers = program, after, workers
         self.failed: Step | None = None
-        self.state: Array = NOTHING
-        if workers > 1:
-            from ..kernels import walk
-
-            self.state = np.zeros(walk.state_size(len(program.rows), workers), np.int64)
+        self.state: int = program.state.ctypes.data if workers > 1 else 0
 
     def work(self, worker: int) -> None:
-        if self.workers == 1:
-            self._parts(worker)
-            return
+        """Do one worker's share; whatever ends it early ends the others."""
         from ..kernels import barrier
 
         finished = False
         try:
-            finished = self._parts(worker)
+            finished = self.parts(worker)
         finally:
             if not finished:
                 barrier.abort(self.state)
 
-    def _parts(self, worker: int) -> bool:
+    def parts(self, worker: int) -> bool:
         """Do the parts in order; False when this worker, or another one, had to stop."""
         for part in self.program.parts:
             if isinstance(part, Span):
@@ -112,26 +100,28 @@ class Walk:
     def _span(self, span: Span, worker: int) -> bool:
         from ..kernels import walk
 
-        stopped = walk.walk(self.program.rows, span.first, span.end, worker, self.workers, self.state)
+        stopped = walk.walk(self.program.address, span.first, span.end, worker, self.workers, self.state)
         if stopped >= 0:
             self.failed = self.program.origin[stopped].step
         return bool(stopped == walk.FINISHED)
 
     def _single(self, part: Single, worker: int) -> bool:
         bound, workers = part.bound, self.workers
-        if workers == 1:
-            low, high = 0, bound.units
+        if part.before and not self._meet():
+            return False
+        if bound.shared:
+            low, high = bound.units * worker // workers, bound.units * (worker + 1) // workers
         else:
-            from ..kernels import barrier
-
-            if part.before and not barrier.meet(self.state, workers):
-                return False
-            if bound.shared:
-                low, high = bound.units * worker // workers, bound.units * (worker + 1) // workers
-            else:
-                low, high = 0, bound.units if worker == 0 else 0
+            low, high = 0, bound.units if worker == 0 else 0
         assert bound.run is not None
         if low < high and bound.run(low, high, bound.scratch[worker]) != DONE:
             self.failed = bound.step
             return False
-        return not (part.after and workers > 1) or bool(barrier.meet(self.state, workers))
+        return not part.after or self._meet()
+
+    def _meet(self) -> bool:
+        if self.workers == 1:
+            return True
+        from ..kernels import barrier
+
+        return bool(barrier.meet(self.state, self.workers))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 40_000.0  # nanoseconds of a step that isn't worth sharing
-WORTH = 1_500_000.0  # nanoseconds of all shared steps for which workers are worth waking
+SMALL = 8_000.0  # nanoseconds of a step that isn't worth sharing
+WORTH = 50_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Workspace:
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
-        self._team = workers > 1 and shared_cost(plan) >= WORTH
+        self._team = workers > 1 and shared_cost(plan) >= WORTH and _compiles()
         self.steps = [self._bind(step, scratch) for step in plan.steps]
         looked_at = frozenset(i for i, step in enumerate(plan.steps) if self.written_by(step))
         self.program = Program(self.steps, workers, looked_at)
@@ -84,6 +84,12 @@ class Workspace:
         if step is None:
             return self._early
         return [(node, name) for node, name in _outputs(step) if name in self.plan.keep]
+
+
+def _compiles() -> bool:
+    from ..kernels import _jit
+
+    return _jit.JIT
 
 
 def can_share(step: Step) -> bool:
