@@ -30,6 +30,17 @@ def copy_run(x: Any, source: int, step: int, out: Any, to: int, pace: int, count
             out[to + i * pace] = x[source + i * step]
 
 
+@inline
+def weave(x: Any, source: int, apart: int, out: Any, to: int, count: int) -> None:
+    """Three rows, `apart` from each other, become one row of triples: an image's planes become pixels."""
+    a, b, c = x[source : source + count], x[source + apart :], x[source + 2 * apart :]
+    target = out[to : to + 3 * count]
+    for i in range(count):
+        target[3 * i] = a[i]
+        target[3 * i + 1] = b[i]
+        target[3 * i + 2] = c[i]
+
+
 @jit
 def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
     """Copy along three axes or more; a unit is one index of the first. See `data_layout.axes` for g."""
@@ -47,6 +58,9 @@ def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
                 rest //= g[axis]
                 source += index * g[axis + 1]
                 to += index * g[axis + 2]
+            if rows == 3 and row_pace == 1 and step == 1 and pace == 3:
+                weave(x, source, row_step, out, to, count)
+                continue
             for row in range(rows):
                 copy_run(x, source + row * row_step, step, out, to + row * row_pace, pace, count)
     return -1

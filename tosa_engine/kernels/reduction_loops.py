@@ -6,14 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import inline, jit
 from .pool_loops import greater
+
+
+@inline
+def total_and_reach(values: Any) -> Any:
+    """The sum, and the sum of magnitudes, which no partial sum exceeds."""
+    total = reach = np.int64(0)
+    for i in range(len(values)):
+        value = np.int64(values[i])
+        total += value
+        reach += abs(value)
+    return total, reach
 
 
 @jit
 def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: int) -> int:
     """Sums in 64 bits in the order of the axis, every partial sum tested to be a value of int32."""
     for unit in range(low, high):
+        if right == 1:
+            total, reach = total_and_reach(x[unit * size : (unit + 1) * size])
+            if reach <= 2147483647:
+                out[unit] = total
+                continue
         first_bad = np.int64(-1)
         for r in range(right):
             sums[r] = 0
@@ -51,10 +67,21 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
     return -1
 
 
+@inline
+def largest(values: Any) -> Any:
+    best = values[0]
+    for i in range(1, len(values)):
+        best = max(best, values[i])
+    return best
+
+
 @jit
 def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
     for unit in range(low, high):
         to, source = unit * right, unit * size * right
+        if right == 1:
+            out[to] = largest(x[source : source + size])
+            continue
         for r in range(right):
             out[to + r] = x[source + r]
         best = out[to : to + right]
