@@ -1,8 +1,9 @@
 """Walking the compiled steps of a plan without Python in between.
 
-A program has a row per loop: the address of its code, where the words of its arguments lie for each worker, its units,
-and who waits for whom. The workers walk it together: each takes pieces of its own part of a step's units, then what is
-left of the others' parts. Only imported when the JIT is on.
+A program has a row per loop: the address of its code, where the words of its arguments lie for each worker, and its
+units. The first worker walks it, and opens the rows that are shared, one after the other, to whoever is there to help
+(see `kernels.helpers`). Each worker takes pieces of its own part of a row's units, then what is left of the others'
+parts; the first one goes on when all pieces are done. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ._jit import inline, intrinsic, ir, jit, numba_types
-from .barrier import ABORT, BYTES, LINE, atomic_add, load, store, wait
+from .atomics import LINE, atomic_add, atomic_load, exchange, load, rest, store
 from .emitting import I64
 
 WORD: Final = 8  # bytes
@@ -24,17 +25,18 @@ UNITS: Final = 5
 BLOCK: Final = 6  # elements in a unit
 COUNT: Final = 7  # elements in all
 PIECE: Final = 8  # units that a worker takes at once; 0: all units belong to the first worker
-BEFORE: Final = 9  # 1: wait for all workers before
-AFTER: Final = 10  # 1: wait for all workers behind
-ROW: Final = 11
+ROW: Final = 9
 SIZES: Final = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192)
 FINISHED: Final = -1
-ABORTED: Final = -2
+# of the words that helpers look at: the row that is open, and the row where one of them saw a REQUIRE fail
+OPEN: Final = 0
+FAILED: Final = LINE
+CLOSED: Final = -2
 
 
 def state_size(rows: int, workers: int) -> int:
-    """Words of the state of a run: the barrier's, and how many units of each worker's part were taken, per row."""
-    return (BYTES + rows * workers * LINE) // WORD
+    """Words of the state of a run: per row, the units taken of each worker's part, and the units done."""
+    return rows * (workers + 1) * LINE // WORD
 
 
 def _emit_call(builder: Any, entry: Any, words: Any, size: Any) -> Any:
@@ -88,41 +90,57 @@ def run(row: int, worker: int, low: int, high: int) -> Any:
 
 
 @inline
-def share(row: int, worker: int, workers: int, taken: int) -> Any:
-    """What this worker gets of a row's units; `taken` counts those of each worker's part."""
-    units, piece = field(row, UNITS), field(row, PIECE)
+def share(program: int, i: int, worker: int, workers: int, state: int) -> Any:
+    """What this worker gets of a row's units."""
+    row, taken = program + i * ROW * WORD, state + i * (workers + 1) * LINE
+    units, piece, result = field(row, UNITS), field(row, PIECE), FINISHED
     for k in range(workers):
         owner = (worker + k) % workers
         first, end = units * owner // workers, units * (owner + 1) // workers
-        while True:
+        while load(taken + owner * LINE) < end - first:
             low = first + atomic_add(taken + owner * LINE, piece)
             if low >= end:
                 break
-            status = run(row, worker, low, min(low + piece, end))
-            if status != FINISHED:
-                return status
-    return FINISHED
+            high = min(low + piece, end)
+            if run(row, worker, low, high) != FINISHED:
+                result = i
+            atomic_add(taken + workers * LINE, high - low)
+    return result
 
 
 @jit
-def walk(program: int, first: int, end: int, worker: int, workers: int, state: int) -> int:
-    """Rows first .. end - 1. FINISHED, the row that saw a REQUIRE fail, or ABORTED by another worker."""
+def walk(program: int, first: int, end: int, workers: int, state: int, shared: int) -> int:
+    """Rows first .. end - 1, by the first worker. FINISHED, or the row that saw a REQUIRE fail.
+
+    `shared` is the address of the words that helpers look at; with one worker, nobody does.
+    """
     for i in range(first, end):
         row = program + i * ROW * WORD
-        if workers == 1:
+        if workers == 1 or field(row, PIECE) == 0:
             if run(row, 0, 0, field(row, UNITS)) != FINISHED:
                 return int(i)
             continue
-        if field(row, BEFORE) != 0 and not wait(state, workers):
-            return ABORTED
-        status = FINISHED
-        if field(row, PIECE) != 0:
-            status = share(row, worker, workers, state + BYTES + i * workers * LINE)
-        elif worker == 0:
-            status = run(row, 0, 0, field(row, UNITS))
-        if status != FINISHED:
-            atomic_add(state + ABORT, 1)
+        exchange(shared + OPEN, i)
+        failed = share(program, i, 0, workers, state)
+        tries, done = 0, state + (i * (workers + 1) + workers) * LINE
+        while atomic_load(done) != field(row, UNITS):
+            tries = rest(tries)
+        if failed != FINISHED or load(shared + FAILED) != FINISHED:
             return int(i)
-        if field(row, AFTER) != 0 and not wait(state, workers):
-            return ABORTED
     return FINISHED
+
+
+@inline
+def help_walk(program: int, worker: int, workers: int, state: int, shared: int) -> None:
+    """Share the rows that are opened, until there are none."""
+    tries, last = 0, FINISHED
+    while True:
+        i = atomic_load(shared + OPEN)
+        if i == CLOSED:
+            return
+        if i == last:
+            tries = rest(tries)
+            continue
+        tries, last = 0, i
+        if share(program, i, worker, workers, state) != FINISHED:
+            store(shared + FAILED, i)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,74 +12,83 @@ import numpy as np
 from ..kernels.work import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from ..types import Array
     from .program import Program
 
 
 class Helpers:
-    """Workers 1 .. workers - 1, as threads that wait for a job. One job at a time; `wait` must follow each."""
+    """Workers 1 .. workers - 1: threads that wait for a job. There is one job at a time."""
 
     def __init__(self, workers: int) -> None:
-        from ..kernels import helpers
-
-        self.workers = workers
-        self._shared = _Shared(workers)
-        self._stop = weakref.finalize(self, self._shared.post, helpers.STOP)
+        self._post = post = _Post(workers)
+        weakref.finalize(self, post.stop)
         for worker in range(1, workers):
-            threading.Thread(
-                target=self._shared.help, args=(worker,), name=f"tosa_engine-{worker}", daemon=True
-            ).start()
+            threading.Thread(target=post.help, args=(worker,), name=f"tosa_engine-{worker}", daemon=True).start()
 
-    def walk(self, program: Program) -> None:
-        """Walk a whole program of compiled steps."""
+    @contextmanager
+    def walking(self, program: Program) -> Iterator[int]:
+        """Helpers share the rows that are opened; the address of the words that they look at."""
         from ..kernels import helpers
 
-        self._shared.post(helpers.WALK, program.address, program.last_shared, program.state.ctypes.data)
+        post = self._post
+        helpers.open_walk(post.address, program.address, program.state.ctypes.data)
+        post.wake()
+        try:
+            yield post.address + helpers.SHARED
+        finally:
+            helpers.close_walk(post.address)
 
     def call(self, job: Callable[[int], None]) -> None:
-        """Call a function with the number of the worker."""
-        from ..kernels import helpers
+        """Call a function with the number of each worker, the caller's thread being number 0, and wait for all.
 
-        self._shared.job = job
-        self._shared.post(helpers.PYTHON)
-
-    def wait(self) -> int:
-        """Wait until all are done: the row in which one saw a REQUIRE fail, if any. Raises the error of a job."""
-        from ..kernels import helpers
-
-        row = helpers.wait_for(self._shared.address, self.workers - 1)
-        shared, self._shared.job = self._shared, None
-        if shared.errors:
-            error = shared.errors[0]
-            shared.errors.clear()
-            raise error
-        return row
+        Raises the error of one of them.
+        """
+        self._post.call(job)
 
 
-class _Shared:
+class _Post:
     """What the threads hold: nothing that would keep the team alive."""
 
     def __init__(self, workers: int) -> None:
         from ..kernels import helpers
 
         self.workers = workers
-        self._box: Array = aligned(helpers.box_size(workers), np.int64)
-        self.address = self._box.ctypes.data
-        self._asleep = [threading.Lock() for _ in range(workers)]
-        for lock in self._asleep:
-            lock.acquire()  # until it is released, a helper sleeps
-        self.job: Callable[[int], None] | None = None
-        self.errors: list[BaseException] = []
+        self._box = aligned(helpers.box_size(workers), np.int64)
+        self.address: int = self._box.ctypes.data
+        self._sleep = [threading.Lock() for _ in range(workers)]
+        for lock in self._sleep:
+            lock.acquire()  # a helper sleeps until it is released
+        self._job: Callable[[int], None] | None = None
+        self._errors: list[BaseException] = []
+        helpers.close_walk(self.address)
 
-    def post(self, kind: int, program: int = 0, end: int = 0, state: int = 0) -> None:
+    def wake(self) -> None:
         from ..kernels import helpers
 
-        helpers.post(self.address, kind, program, end, state)
         for worker in range(1, self.workers):
             if helpers.sleeps(self.address, worker):
-                self._asleep[worker].release()
+                self._sleep[worker].release()
+
+    def stop(self) -> None:
+        from ..kernels import helpers
+
+        helpers.post(self.address, helpers.STOP)
+        self.wake()
+
+    def call(self, job: Callable[[int], None]) -> None:
+        from ..kernels import helpers
+
+        self._job = job
+        helpers.post(self.address, helpers.PYTHON)
+        self.wake()
+        self._try(0)
+        helpers.wait_done(self.address, self.workers - 1)
+        self._job = None
+        if self._errors:
+            error = self._errors[0]
+            self._errors.clear()
+            raise error
 
     def help(self, worker: int) -> None:
         from ..kernels import helpers
@@ -88,13 +98,14 @@ class _Shared:
             if wanted == helpers.STOP:
                 return
             if wanted == helpers.ASLEEP:
-                self._asleep[worker].acquire()
-                continue
-            job = self.job
-            assert job is not None, "a job is set before it is posted"
-            try:
-                job(worker)
-            except BaseException as error:  # whatever it is, the caller gets it
-                self.errors.append(error)
-            del job
-            helpers.done(self.address)
+                self._sleep[worker].acquire()
+            else:
+                self._try(worker)
+                helpers.done(self.address)
+
+    def _try(self, worker: int) -> None:
+        assert self._job is not None, "a job is set before it is posted"
+        try:
+            self._job(worker)
+        except BaseException as error:  # whatever it is, the caller gets it
+            self._errors.append(error)

@@ -35,7 +35,7 @@ class Regions:
 
     def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a region. They stay as they are until the region runs again: no region runs itself."""
-        from .team import alone
+        from .team import walk
         from .workspace import Workspace
 
         if region not in self._workspaces:
@@ -44,7 +44,7 @@ class Regions:
         for name, array in zip(block.inputs, inputs, strict=True):
             np.copyto(workspace.view(name), array)
         self.variables.begin_region()
-        step = alone(workspace.program, lambda done: self._behind(workspace, done))
+        step = walk(workspace.program, lambda done: self._behind(workspace, done))
         if step is not None and self.failed is not None:
             self.failed(workspace, step)
         assert step is None, "what a failed step stands for is raised"

@@ -1,8 +1,7 @@
-"""Words of memory that several threads use at once, how threads wait for them, and a barrier.
+"""Words of memory that several threads use at once, and how threads wait for each other.
 
-Waiting is spinning first, then offering the processor to others, then sleeping for short times. The state of a barrier
-is words on cache lines of their own: workers that arrived, how often all have, and whether one aborted, which lets
-everyone out. Addresses are integers. Only imported when the JIT is on.
+Waiting is spinning first, then offering the processor to others, then sleeping for short times. Addresses are integers.
+Only imported when the JIT is on.
 """
 
 from __future__ import annotations
@@ -11,17 +10,13 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from ._jit import inline, intrinsic, ir, jit, numba_types
+from ._jit import inline, intrinsic, ir, numba_types
 from .emitting import I32, I64, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LINE: Final = 64  # bytes that processors exchange at once
-ARRIVED: Final = 0
-GENERATION: Final = LINE
-ABORT: Final = 2 * LINE
-BYTES: Final = 3 * LINE
 SPINS: Final = 1000  # about 20 microseconds
 PATIENCE: Final = 4000  # times that the processor is offered to others: about a millisecond when nobody wants it
 NAP: Final = 50  # microseconds
@@ -96,27 +91,3 @@ def rest(tries: int) -> int:
     else:
         sleep()
     return tries + 1
-
-
-@inline
-def wait(state: int, workers: int) -> bool:
-    """Wait for all workers. False when one of them aborted."""
-    generation = atomic_load(state + GENERATION)
-    if atomic_add(state + ARRIVED, 1) == workers - 1:
-        atomic_add(state + ARRIVED, -workers)
-        atomic_add(state + GENERATION, 1)
-    tries = 0
-    while atomic_load(state + GENERATION) == generation and atomic_load(state + ABORT) == 0:
-        tries = rest(tries)
-    return bool(atomic_load(state + ABORT) == 0)
-
-
-@jit
-def meet(state: int, workers: int) -> bool:
-    """`wait`, for Python to call."""
-    return bool(wait(state, workers))
-
-
-@jit
-def abort(state: int) -> None:
-    atomic_add(state + ABORT, 1)
