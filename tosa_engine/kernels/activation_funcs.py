@@ -26,7 +26,7 @@ def clamp_int(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(ewise_loops.clamp, flat(inputs[0]), least, most, outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.1 * count, bind)
+    return Work(blocks(count), 0.05 * count, bind)
 
 
 def clamp_fp32(call: Call) -> Work:

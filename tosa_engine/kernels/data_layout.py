@@ -68,7 +68,7 @@ def copy_work(shape: Shape, source: Callable[[Array], Array]) -> Work:
         return copy_loop(inputs[0], source, outputs[0].reshape(shape), outputs[0])
 
     units = shape[strip(shape)] if shape else 1
-    return Work(units, 1.0 * float(np.prod(shape, dtype=np.float64)), bind)
+    return Work(units, 0.4 * types.count(shape), bind)
 
 
 def reshape(call: Call) -> Work:
@@ -121,7 +121,7 @@ def pad(call: Call) -> Work:
         units = x.shape[strip(x.shape)] if x.shape else 1
         return Chain((Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count), blocks(count)), (inside, units))
 
-    return Work(1, 0.5 * count, bind)
+    return Work(1, 0.1 * count, bind)
 
 
 def concat(call: Call) -> Work:
@@ -135,7 +135,7 @@ def concat(call: Call) -> Work:
             loops.append((copy_loop(x, lambda x: x, out[region], out), x.shape[strip(x.shape)]))
         return Chain(*loops)
 
-    return Work(1, 0.5 * types.count(call.shape_of("output")), bind)
+    return Work(1, 0.1 * types.count(call.shape_of("output")), bind)
 
 
 TYPES = ("bool", "i8", "i16", "i32", "fp32")

@@ -68,7 +68,7 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
 
             return Loop(ewise_loops.arithmetic, code, shift, wrap, a, b, dims, sa, sb, out, count=count)
 
-        return Work(blocks(count), 0.8 * count, bind)
+        return Work(blocks(count), 0.3 * count, bind)
 
     return prepare
 
@@ -146,7 +146,7 @@ def table_i8(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(ewise_loops.table_int8, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.4 * count, bind)
+    return Work(blocks(count), 0.3 * count, bind)
 
 
 def table_i16(call: Call) -> Work:
@@ -159,7 +159,7 @@ def table_i16(call: Call) -> Work:
 
         return Loop(ewise_loops.table_int16, x, entries, out, count=count)
 
-    return Work(blocks(count), 1.6 * count, bind)
+    return Work(blocks(count), 1.3 * count, bind)
 
 
 def beyond(shift: Array, bits: int) -> Array:

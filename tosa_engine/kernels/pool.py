@@ -37,7 +37,8 @@ def max_pool2d(call: Call) -> Work:
             return Loop(pool_loops.max_float, x, g, ignore, out)
         return Loop(pool_loops.max_int, x, g, call.in_out_t.minimum, out)
 
-    return Work(call.N * call.OH, float(call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x), bind)
+    values = call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    return Work(call.N * call.OH, (1.0 if is_float else 0.05) * values, bind)
 
 
 def avg_pool2d_int(call: Call) -> Work:
@@ -52,7 +53,7 @@ def avg_pool2d_int(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return Loop(pool_loops.average_int, x, g, limits, out)
 
-    cost = 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    cost = 0.1 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
     return Work(call.N * call.OH, cost, bind, ((np.dtype(np.int64), call.C),))
 
 

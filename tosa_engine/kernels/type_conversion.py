@@ -31,7 +31,7 @@ def cast_int(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(ewise_loops.convert, flat(inputs[0]), outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.4 * count, bind)
+    return Work(blocks(count), 0.1 * count, bind)
 
 
 def cast_by_numpy(call: Call) -> Work:
@@ -93,7 +93,7 @@ def rescale(call: Call) -> Work:
 
         return Loop(ewise_loops.rescale, x, multiplier, shift, double, g, out, count=count)
 
-    return Work(blocks(count), 3.0 * count, bind)
+    return Work(blocks(count), 0.5 * count, bind)
 
 
 CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")

@@ -94,6 +94,7 @@ def share(program: int, i: int, worker: int, workers: int, state: int) -> Any:
     """What this worker gets of a row's units."""
     row, taken = program + i * ROW * WORD, state + i * (workers + 1) * LINE
     units, piece, result = field(row, UNITS), field(row, PIECE), FINISHED
+    done = 0
     for k in range(workers):
         owner = (worker + k) % workers
         first, end = units * owner // workers, units * (owner + 1) // workers
@@ -104,7 +105,9 @@ def share(program: int, i: int, worker: int, workers: int, state: int) -> Any:
             high = min(low + piece, end)
             if run(row, worker, low, high) != FINISHED:
                 result = i
-            atomic_add(taken + workers * LINE, high - low)
+            done += high - low
+    if done > 0:
+        atomic_add(taken + workers * LINE, done)
     return result
 
 

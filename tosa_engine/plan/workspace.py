@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.work import Effect, aligned
+from ..kernels.work import Effect, Loop, aligned
 from .program import Program
 from .regions import Regions
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 8_000.0  # nanoseconds of a step that isn't worth sharing
-WORTH = 50_000.0  # nanoseconds of all shared steps for which workers are worth waking
+SMALL = 2_000.0  # nanoseconds of a compiled step that isn't worth sharing
+LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
+WORTH = 150_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Workspace:
             run = work.bind_around(inputs, outputs, self.around)
         else:
             run = work.bind(inputs, outputs)
-        shared = self._team and can_share(step)
+        shared = self._team and can_share(step) and (isinstance(run, Loop) or work.cost >= LARGE)
         return Bound(step, run, work.units, shared, tuple(_carve(step, memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
