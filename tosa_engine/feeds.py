@@ -33,9 +33,7 @@ def _wrong(tensor: Tensor, array: Array | None) -> bool:
 def _beyond(tensor: Tensor, array: Array) -> bool:
     """Whether a value isn't one of a format that is narrower than its storage."""
     dtype = tensor.dtype
-    return bool(
-        dtype.is_narrow and array.size and (array.min() < dtype.stored_minimum or array.max() > dtype.maximum)
-    )
+    return bool(dtype.is_narrow and array.size and (array.min() < dtype.stored_minimum or array.max() > dtype.maximum))
 
 
 def _problem(tensor: Tensor, array: Array | None) -> str:

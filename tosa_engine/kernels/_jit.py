@@ -126,10 +126,12 @@ def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
     """
     if not JIT or not isinstance(function, Dispatcher):
         return None
-    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    typeof: Any = numba.typeof
+    kinds = tuple(typeof(argument) for argument in arguments)
     function.compile(kinds)
-    compiled = function.overloads[kinds]
-    returned = numba_types.unliteral(compiled.signature.return_type)
+    compiled: Any = function.overloads[kinds]
+    without_literals: Any = numba_types.unliteral
+    returned = without_literals(compiled.signature.return_type)
     assert returned == numba_types.int64, f"{function} returns {returned}"
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
 
@@ -141,7 +143,8 @@ def words(argument: Any) -> list[int]:
     if isinstance(argument, Variant):
         return [0]
     if isinstance(argument, np.ndarray):
-        assert argument.ndim == 1 and argument.flags.c_contiguous
+        assert argument.ndim == 1
+        assert argument.flags.c_contiguous
         return [0, 0, argument.size, argument.itemsize, argument.ctypes.data, argument.size, argument.itemsize]
     assert isinstance(argument, (int, np.integer)), f"an argument of type {type(argument).__name__} is no word"
     return [int(argument)]

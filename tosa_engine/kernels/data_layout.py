@@ -119,7 +119,9 @@ def pad(call: Call) -> Work:
         x, out = inputs[0], outputs[0]
         inside = copy_loop(x, lambda x: x, out[region], out)
         units = x.shape[strip(x.shape)] if x.shape else 1
-        return Chain((Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count), blocks(count)), (inside, units))
+        return Chain(
+            (Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count), blocks(count)), (inside, units)
+        )
 
     return Work(1, 0.1 * count, bind)
 

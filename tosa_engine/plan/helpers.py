@@ -12,13 +12,13 @@ import numpy as np
 from ..kernels.work import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from .program import Program
 
 
 class Helpers:
-    """Workers 1 .. workers - 1: threads that wait for a job. There is one job at a time."""
+    """Workers 1 .. workers - 1: threads that wait for a walk. There is one at a time."""
 
     def __init__(self, workers: int) -> None:
         self._post = post = _Post(workers)
@@ -39,13 +39,6 @@ class Helpers:
         finally:
             helpers.close_walk(post.address)
 
-    def call(self, job: Callable[[int], None]) -> None:
-        """Call a function with the number of each worker, the caller's thread being number 0, and wait for all.
-
-        Raises the error of one of them.
-        """
-        self._post.call(job)
-
 
 class _Post:
     """What the threads hold: nothing that would keep the team alive."""
@@ -59,8 +52,6 @@ class _Post:
         self._sleep = [threading.Lock() for _ in range(workers)]
         for lock in self._sleep:
             lock.acquire()  # a helper sleeps until it is released
-        self._job: Callable[[int], None] | None = None
-        self._errors: list[BaseException] = []
         helpers.close_walk(self.address)
 
     def wake(self) -> None:
@@ -73,39 +64,11 @@ class _Post:
     def stop(self) -> None:
         from ..kernels import helpers
 
-        helpers.post(self.address, helpers.STOP)
+        helpers.stop(self.address)
         self.wake()
-
-    def call(self, job: Callable[[int], None]) -> None:
-        from ..kernels import helpers
-
-        self._job = job
-        helpers.post(self.address, helpers.PYTHON)
-        self.wake()
-        self._try(0)
-        helpers.wait_done(self.address, self.workers - 1)
-        self._job = None
-        if self._errors:
-            error = self._errors[0]
-            self._errors.clear()
-            raise error
 
     def help(self, worker: int) -> None:
         from ..kernels import helpers
 
-        while True:
-            wanted = helpers.serve(self.address, worker, self.workers)
-            if wanted == helpers.STOP:
-                return
-            if wanted == helpers.ASLEEP:
-                self._sleep[worker].acquire()
-            else:
-                self._try(worker)
-                helpers.done(self.address)
-
-    def _try(self, worker: int) -> None:
-        assert self._job is not None, "a job is set before it is posted"
-        try:
-            self._job(worker)
-        except BaseException as error:  # whatever it is, the caller gets it
-            self._errors.append(error)
+        while helpers.serve(self.address, worker, self.workers):
+            self._sleep[worker].acquire()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Regions:
     """What the operators of one run find around them: its variables, and the regions of its graph.
 
-    `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called behind every step that wrote a
-    kept tensor.
+    `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called behind every step that wrote
+    a kept tensor.
     """
 
     def __init__(self, plan: Plan) -> None:
