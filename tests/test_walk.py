@@ -287,7 +287,8 @@ def test_integer_models_are_walked_without_python(name: str) -> None:
 def test_an_entry_refuses_what_is_no_word() -> None:
     from tosa_engine.kernels import _jit
 
-    assert _jit.words(True) == [1]
+    assert Loop(print, True, np.bool_(False)).arguments == (1, 0)
+    assert _jit.words(1) == [1]
     assert _jit.words(np.int64(-3)) == [-3]
     array = np.zeros(5, np.int16)
     assert _jit.words(array) == [0, 0, 5, 2, array.ctypes.data, 5, 2]

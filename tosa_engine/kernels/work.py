@@ -58,7 +58,9 @@ class Loop:
     __slots__ = ("arguments", "count", "function")
 
     def __init__(self, function: Callable[..., int], *arguments: Any, count: int | None = None) -> None:
-        self.function, self.arguments, self.count = function, arguments, count
+        self.function, self.count = function, count
+        # one word each in every calling convention
+        self.arguments = tuple(int(a) if isinstance(a, (bool, np.bool_)) else a for a in arguments)
 
     def __call__(self, low: int, high: int, scratch: Sequence[Array]) -> int:
         if self.count is not None:
