@@ -86,7 +86,8 @@ if JIT:
 
 else:
     __all__ = [
-        "JIT", "entry", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of", "words",
+        "JIT", "entry", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of",
+        "words",
     ]  # fmt: skip
 
     native, masks = attrgetter("native"), attrgetter("masks")
