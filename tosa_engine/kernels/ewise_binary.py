@@ -1,6 +1,6 @@
 """Kernels of the elementwise binary operators and TABLE.
 
-Integer sums and products and TABLE are compiled. Float arithmetic, extrema, bits and shifts are numpy's: bound by
+Arithmetic and extrema of integers and TABLE are compiled. Those of floats, bits and shifts are numpy's: bound by
 memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
 """
 
@@ -50,7 +50,7 @@ def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list
 
 
 def arithmetic_int(code: int) -> Callable[[Call], Work]:
-    """ADD, SUB, MUL of integers; results are int32."""
+    """ADD, SUB, MUL, MAXIMUM and MINIMUM of integers; results are int32."""
 
     def prepare(call: Call) -> Work:
         from . import ewise_loops
@@ -220,9 +220,9 @@ KERNELS = {
     ("MUL", "i16_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "i32_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
-    ("MAXIMUM", "i32"): Kernel(_two(np.maximum)),
+    ("MAXIMUM", "i32"): Kernel(arithmetic_int(3)),
     ("MAXIMUM", "fp32"): Kernel(extremum_float(np.greater_equal)),
-    ("MINIMUM", "i32"): Kernel(_two(np.minimum)),
+    ("MINIMUM", "i32"): Kernel(arithmetic_int(4)),
     ("MINIMUM", "fp32"): Kernel(extremum_float(np.less)),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),

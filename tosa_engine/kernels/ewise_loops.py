@@ -15,7 +15,7 @@ from ._jit import inline, jit
 
 apply_lookup_s = jit(lookup.apply_lookup_s)
 I32_MIN, I32_MAX = -2147483648, 2147483647
-ADD, SUB, MUL = 0, 1, 2
+ADD, SUB, MUL, MAXIMUM, MINIMUM = 0, 1, 2, 3, 4
 
 
 @jit
@@ -37,6 +37,10 @@ def combine(op: int, shift: int, a: Any, b: Any) -> Any:
         return left + right
     if op == SUB:
         return left - right
+    if op == MAXIMUM:
+        return max(left, right)
+    if op == MINIMUM:
+        return min(left, right)
     product = left * right
     if shift == 0:
         return product

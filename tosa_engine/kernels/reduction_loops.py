@@ -68,19 +68,20 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
 
 
 @inline
-def largest(values: Any) -> Any:
+def extreme(values: Any, sign: int) -> Any:
     best = values[0]
     for i in range(1, len(values)):
-        best = max(best, values[i])
+        best = max(best, values[i]) if sign > 0 else min(best, values[i])
     return best
 
 
-@jit
-def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+@inline
+def extremes(x: Any, sign: int, size: int, right: int, out: Any, low: int, high: int) -> None:
+    """The largest values (sign 1) or the smallest (sign -1)."""
     for unit in range(low, high):
         to, source = unit * right, unit * size * right
         if right == 1:
-            out[to] = largest(x[source : source + size])
+            out[to] = extreme(x[source : source + size], sign)
             continue
         for r in range(right):
             out[to + r] = x[source + r]
@@ -88,7 +89,18 @@ def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int
         for i in range(1, size):
             values = x[source + i * right : source + (i + 1) * right]
             for r in range(right):
-                best[r] = max(best[r], values[r])
+                best[r] = max(best[r], values[r]) if sign > 0 else min(best[r], values[r])
+
+
+@jit
+def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    extremes(x, 1, size, right, out, low, high)
+    return -1
+
+
+@jit
+def min_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    extremes(x, -1, size, right, out, low, high)
     return -1
 
 

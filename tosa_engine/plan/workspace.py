@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 2_000.0  # nanoseconds of a compiled step that isn't worth sharing
+SMALL = 1_000.0  # nanoseconds of a compiled step that isn't worth sharing
 LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
 WORTH = 150_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
