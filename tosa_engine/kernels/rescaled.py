@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .ewise_binary import blocks, collapse
+from .ewise_binary import collapse
 from .scale_numbers import scale_numbers
 from .variants import variant
-from .work import Loop, Work, flat
+from .work import Loop, Work, blocks, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
