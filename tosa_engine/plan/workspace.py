@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SMALL = 1_000.0  # nanoseconds of a compiled step that isn't worth sharing
 LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
-WORTH = 250_000.0  # nanoseconds of all shared steps for which workers are worth waking
+WORTH = 200_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 @dataclass(frozen=True)
