@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosa_engine import types
+from tosa_engine import Session, types
 from tosa_engine.plan import expand, make_plan
 from tosa_engine.plan.arena import ALIGNMENT, Life, place
 from tosa_engine.spec import bind_operator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tosa_engine.plan import Plan
 
 NONE: frozenset[str] = frozenset()
+MODELS = Path(__file__).parents[2] / "shared" / "models" / "tosa"
 
 
 def operators(plan: Plan) -> list[str]:
@@ -131,6 +133,20 @@ def test_a_plan_describes_itself() -> None:
 def test_the_arena_of_the_residual_net_is_small() -> None:
     arena = make_plan(expand(residual_net())).arena
     assert arena.lower_bound <= arena.size < arena.total
+
+
+def test_buffers_that_largest_first_wastes_memory_on_are_placed_again() -> None:
+    """Of the larger ones a and c come to lie at 0 and b at 4, which leaves d no place below 8."""
+    drawn = {"a": (4, 1, 1), "b": (4, 1, 3), "c": (4, 4, 4), "d": (2, 3, 5)}
+    arena = place({name: Life(size * ALIGNMENT, first, last) for name, (size, first, last) in drawn.items()})
+    assert arena.size == arena.lower_bound == 8 * ALIGNMENT
+
+
+@pytest.mark.skipif(not MODELS.is_dir(), reason="needs the folder ../shared/models")
+@pytest.mark.parametrize("name", sorted(p.name for p in MODELS.glob("*.int*")) if MODELS.is_dir() else [])
+def test_arenas_of_models_are_hardly_larger_than_what_lives_at_one_step(name: str) -> None:
+    arena = Session(MODELS / name / "model.tosa", 1).plan().arena
+    assert arena.size <= 1.15 * arena.lower_bound
 
 
 @given(st.lists(st.tuples(st.integers(1, 5000), st.integers(-1, 9), st.integers(0, 5)), max_size=25))

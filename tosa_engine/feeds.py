@@ -17,11 +17,23 @@ def check_feeds(inputs: Sequence[Tensor], feeds: Mapping[str, Array]) -> None:
     """Raise DataError (all of them, as `Problems`) for arrays that these graph inputs can't take: missing, unknown, or
     of the wrong dtype, shape or range. Nothing is cast.
     """
+    if len(feeds) == len(inputs) and not any(_wrong(tensor, feeds.get(tensor.name)) for tensor in inputs):
+        return
     tensors = {tensor.name: tensor for tensor in inputs}
     known = ", ".join(tensors) or "none"
     wrong = {name: f"unknown input; the graph's inputs: {known}" for name in feeds if name not in tensors}
     wrong |= {name: _problem(tensor, feeds.get(name)) for name, tensor in tensors.items()}
     raise_all([DataError(message, tensor=name) for name, message in wrong.items() if message])
+
+
+def _wrong(tensor: Tensor, array: Array | None) -> bool:
+    return array is None or array.dtype != tensor.dtype.storage or array.shape != tensor.shape or _beyond(tensor, array)
+
+
+def _beyond(tensor: Tensor, array: Array) -> bool:
+    """Whether a value isn't one of a format that is narrower than its storage."""
+    dtype = tensor.dtype
+    return bool(dtype.is_narrow and array.size and (array.min() < dtype.stored_minimum or array.max() > dtype.maximum))
 
 
 def _problem(tensor: Tensor, array: Array | None) -> str:
@@ -32,8 +44,7 @@ def _problem(tensor: Tensor, array: Array | None) -> str:
         return f"missing input, wanted {wanted}"
     if array.dtype != dtype.storage or array.shape != tensor.shape:
         return f"wrong input: wanted {wanted}, got {array.dtype}{list(array.shape)}"
-    if dtype.is_narrow and array.size:
+    if _beyond(tensor, array):
         low, high = dtype.stored_minimum, dtype.maximum
-        if array.min() < low or array.max() > high:
-            return f"wrong input: wanted {low} .. {high} for {dtype}, got {array.min()} .. {array.max()}"
+        return f"wrong input: wanted {low} .. {high} for {dtype}, got {array.min()} .. {array.max()}"
     return ""

@@ -77,8 +77,10 @@ class Session:
         given = path_or_graph if isinstance(path_or_graph, Graph) else _load(path_or_graph)
         validate(given, target)
         self.graph = expand(given)
-        self.inputs = [_port(t) for t in self.graph.inputs]
+        self._fed = list(self.graph.inputs)
+        self.inputs = [_port(t) for t in self._fed]
         self.outputs = [_port(t) for t in self.graph.outputs]
+        self._names = [p.name for p in self.outputs]
         self._plans: OrderedDict[frozenset[str], _Prepared] = OrderedDict()
         self._lock = threading.Lock()
         self._team = Team(self.threads)
@@ -102,7 +104,7 @@ class Session:
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
         """
-        wanted = [p.name for p in self.outputs] if names is None else list(names)
+        wanted = self._names if names is None else list(names)
         self._check(wanted, feeds)
         watched = [(probe, select(probe.tensors, self.graph.main)) for probe in probes or ()]
         everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
@@ -112,7 +114,8 @@ class Session:
             with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
                 for name, array in feeds.items():
                     np.copyto(workspace.view(name), array)
-                failed = self._team.walk(workspace.steps, lambda step: self._after(step, workspace, watched))
+                self._after(None, workspace, watched)
+                failed = self._team.walk(workspace.program, lambda step: self._after(step, workspace, watched))
                 if failed is not None:
                     _verdict(workspace, failed)
                 return [workspace.view(name).copy() for name in wanted]
@@ -140,14 +143,14 @@ class Session:
         return self._prepared(keep).plan
 
     def _check(self, wanted: list[str], feeds: Mapping[str, Array]) -> None:
-        known = [p.name for p in self.outputs]
-        unknown = [name for name in wanted if name not in known]
+        unknown = [name for name in wanted if name not in self._names]
         if unknown:
-            raise UsageError(f"unknown output: {', '.join(unknown)}; the graph's outputs: {', '.join(known)}")
+            raise UsageError(f"unknown output: {', '.join(unknown)}; the graph's outputs: {', '.join(self._names)}")
         given: Mapping[str, Any] = feeds
         odd = {name: type(value).__name__ for name, value in given.items() if not isinstance(value, np.ndarray)}
-        raise_all([DataError(f"wanted a numpy array, got {kind}", tensor=name) for name, kind in odd.items()])
-        check_feeds(self.graph.inputs, feeds)
+        if odd:
+            raise_all([DataError(f"wanted a numpy array, got {kind}", tensor=name) for name, kind in odd.items()])
+        check_feeds(self._fed, feeds)
 
     def _prepared(self, keep: frozenset[str]) -> _Prepared:
         with self._lock:

@@ -57,8 +57,9 @@ class _Warmup:
         parser.add_argument("-q", "--quiet", action="store_true", help="no progress; it is shown on terminals only")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..kernels import _jit, barrier
+        from ..kernels import _jit
         from ..load import load
+        from ..plan.rehearse import rehearse_team
         from .standard_nets import standard
 
         if not _jit.JIT:
@@ -70,7 +71,7 @@ class _Warmup:
         progress = _Progress(not args.quiet and sys.stderr.isatty())
         with _jit.watch(progress.compiles):
             progress.step("threads")
-            barrier.warm_up()
+            rehearse_team()
             for name in args.models:
                 _warm(name, load(name), progress)
             for graph in [] if args.models else standard():

@@ -23,10 +23,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
+
 from .variants import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 R = TypeVar("R")
 logger = logging.getLogger("tosa_engine")
@@ -41,11 +43,12 @@ if JIT:
     from llvmlite import ir
     from numba import types as numba_types
     from numba.core import caching, event
+    from numba.core.dispatcher import Dispatcher
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
     __all__ = [
-        "JIT", "LLVM", "VariantType", "few_of", "has", "inline", "intrinsic", "ir", "jit", "lanes_of", "masks",
-        "native", "numba_types", "panels_of", "rows_of",
+        "JIT", "LLVM", "VariantType", "entry", "few_of", "has", "inline", "intrinsic", "ir", "jit", "lanes_of",
+        "masks", "native", "numba_types", "panels_of", "rows_of", "words",
     ]  # fmt: skip
     LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
 
@@ -88,7 +91,10 @@ if JIT:
     few_of, panels_of = of_variant("few", numba_types.int64), of_variant("panels", numba_types.int64)
 
 else:
-    __all__ = ["JIT", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of"]
+    __all__ = [
+        "JIT", "entry", "few_of", "has", "inline", "jit", "lanes_of", "masks", "native", "panels_of", "rows_of",
+        "words",
+    ]  # fmt: skip
 
     native, masks = attrgetter("native"), attrgetter("masks")
     lanes_of, rows_of = attrgetter("lanes"), attrgetter("rows")
@@ -133,6 +139,39 @@ def watch(begin: Callable[[str], None]) -> Iterator[None]:
 
     with event.install_listener("numba:compile", Compilations()):
         yield
+
+
+def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
+    """The address of compiled code for these arguments, which is compiled or read from the disk now; None for a
+    function that isn't compiled.
+
+    Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
+    array in one dimension seven (see `words`).
+    """
+    if not JIT or not isinstance(function, Dispatcher):
+        return None
+    typeof: Any = numba.typeof
+    kinds = tuple(typeof(argument) for argument in arguments)
+    function.compile(kinds)
+    compiled: Any = function.overloads[kinds]
+    without_literals: Any = numba_types.unliteral
+    returned = without_literals(compiled.signature.return_type)
+    assert returned == numba_types.int64, f"{function} returns {returned}"
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+def words(argument: Any) -> list[int]:
+    """An argument as `entry` takes it. Of arrays: the owner of the memory and its Python object (none), the number of
+    elements, the size of one, the address, the shape and the stride.
+    """
+    if isinstance(argument, Variant):
+        return [0]
+    if isinstance(argument, np.ndarray):
+        assert argument.ndim == 1
+        assert argument.flags.c_contiguous
+        return [0, 0, argument.size, argument.itemsize, argument.ctypes.data, argument.size, argument.itemsize]
+    assert isinstance(argument, (int, np.integer)), f"an argument of type {type(argument).__name__} is no word"
+    return [int(argument)]
 
 
 @lru_cache(maxsize=1)

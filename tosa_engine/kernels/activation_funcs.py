@@ -6,23 +6,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import types
 from .ewise_binary import by_numpy, choose
-from .work import Kernel, Work
+from .work import Kernel, Loop, Work, blocks, flat
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..spec.table import Call
     from ..types import Array
+    from .work import Run
 
 
 def clamp_int(call: Call) -> Work:
-    kind = call.in_out_t.storage.type
-    low, high = kind(call.min_val), kind(call.max_val)
+    from . import ewise_loops
 
-    def function(x: Array, out: Array) -> None:
-        np.maximum(x, low, out=out)
-        np.minimum(out, high, out=out)
+    least, most, count = int(call.min_val), int(call.max_val), types.count(call.shape_of("output"))
 
-    return by_numpy(call.shape_of("output"), 0.4, function)
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(ewise_loops.clamp, flat(inputs[0]), least, most, outputs[0].reshape(-1), count=count)
+
+    return Work(blocks(count), 0.05 * count, bind)
 
 
 def clamp_fp32(call: Call) -> Work:

@@ -21,7 +21,7 @@ from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
 from .packing import per_channel_bias
-from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Work, constant, flat
+from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Loop, Work, constant, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -208,7 +208,7 @@ def wide(call: Call, loop: Callable[..., int], g: Sequence[int]) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: loop(x, weight, bias, numbers, out, low, high)
+        return Loop(loop, x, weight, bias, numbers, out)
 
     units = int(np.prod(call.shape_of("output")[:-1]))
     return Work(units, 2.0 * units * weight.size, bind)

@@ -1,8 +1,4 @@
-"""Kernels of the data layout operators: strided copies by numpy.
-
-They are bound by memory, numpy copies without the GIL, and nothing has to be compiled. Work is split along the first
-axis of the output that is longer than 1.
-"""
+"""Kernels of the data layout operators: strided copies, split along the first axis of the output longer than 1."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .work import DONE, Kernel, Work, constant
+from .. import types
+from .work import Chain, Kernel, Loop, Work, bits, blocks, constant, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +15,8 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array, Shape
     from .work import Run
+
+SHORT = 16  # elements of the last axis, for which it isn't worth being the inner loop
 
 
 def strip(shape: Shape) -> int:
@@ -28,37 +27,62 @@ def strip(shape: Shape) -> int:
     return lead
 
 
-def copy_work(shape: Shape, source: Callable[[Sequence[Array]], Array]) -> Work:
-    """Copy a view of the inputs (of shape `shape`) to the output."""
-    lead = strip(shape)
-    units = shape[lead] if shape else 1
+def axes(source: Array, x: Array, target: Array, out: Array) -> Array:
+    """The geometry of a copy between views of the arrays `x` and `out`, which lie in one dimension.
+
+    The positions of the first elements, then (size, stride of source, stride of target) of three axes or more: the
+    first is the units', neighbours behind it are merged where both views allow, and a short last one comes before.
+    """
+    sizes = (source.itemsize, target.itemsize)
+    lead = strip(source.shape)
+    found: list[tuple[int, int, int]] = []
+    for axis in range(lead, source.ndim):
+        size = source.shape[axis]
+        step, pace = source.strides[axis] // sizes[0], target.strides[axis] // sizes[1]
+        if axis > lead and size == 1:
+            continue
+        if len(found) > 1 and found[-1][1:] == (step * size, pace * size):
+            found[-1] = (found[-1][0] * size, step, pace)
+        else:
+            found.append((size, step, pace))
+    if len(found) > 2 and found[-1][0] < SHORT and found[-1][0] < found[-2][0]:
+        found[-2:] = found[:-3:-1]
+    found = [found[0] if found else (1, 0, 0), *[(1, 0, 0)] * (3 - max(1, len(found))), *found[1:]]
+    starts = [(v.ctypes.data - a.ctypes.data) // v.itemsize for v, a in ((source, x), (target, out))]
+    return np.array([*starts, *(n for axis in found for n in axis)], np.int64)
+
+
+def copy_loop(x: Array, source: Callable[[Array], Array], target: Array, out: Array) -> Loop:
+    """Copy a view of x to `target`, which is a view of `out`."""
+    from . import layout_loops
+
+    x = flat(x).reshape(x.shape)
+    g = axes(source(x), x, target, out)
+    return Loop(layout_loops.copy, bits(x.reshape(-1)), g, bits(out.reshape(-1)))
+
+
+def copy_work(shape: Shape, source: Callable[[Array], Array]) -> Work:
+    """Copy a view of the first input, of shape `shape`, to the output."""
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        # np.atleast_1d and the reshapes below only make views: they split no axis and merge none
-        view = np.atleast_1d(source(inputs))[(0,) * lead]
-        out = np.atleast_1d(outputs[0])[(0,) * lead]
+        return copy_loop(inputs[0], source, outputs[0].reshape(shape), outputs[0])
 
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            np.copyto(out[low:high], view[low:high])
-            return DONE
-
-        return run
-
-    return Work(units, 1.0 * float(np.prod(shape, dtype=np.float64)), bind)
+    units = shape[strip(shape)] if shape else 1
+    return Work(units, 0.4 * types.count(shape), bind)
 
 
 def reshape(call: Call) -> Work:
     shape = call.shape_of("output")
-    return copy_work(shape, lambda inputs: inputs[0].reshape(shape))
+    return copy_work(shape, lambda x: x.reshape(shape))
 
 
 def transpose(call: Call) -> Work:
-    return copy_work(call.shape_of("output"), lambda inputs: inputs[0].transpose(call.perms))
+    return copy_work(call.shape_of("output"), lambda x: x.transpose(call.perms))
 
 
 def reverse(call: Call) -> Work:
     backwards = (slice(None),) * call.axis + (slice(None, None, -1),)
-    return copy_work(call.shape_of("output"), lambda inputs: inputs[0][backwards])
+    return copy_work(call.shape_of("output"), lambda x: x[backwards])
 
 
 def tile(call: Call) -> Work:
@@ -73,48 +97,47 @@ def tile(call: Call) -> Work:
         if size > 1 or times == 1:
             parts.append(size)
             sizes.append(size)
-    work = copy_work(tuple(parts), lambda inputs: np.broadcast_to(inputs[0].reshape(sizes), parts))
-    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs, [outputs[0].reshape(parts)]))
+    return copy_work(tuple(parts), lambda x: np.broadcast_to(x.reshape(sizes), parts))
 
 
 def slice_(call: Call) -> Work:
     start, size = constant(call, "start"), constant(call, "size")
     region = tuple(slice(int(a), int(a) + int(n)) for a, n in zip(start, size, strict=True))
-    return copy_work(call.shape_of("output"), lambda inputs: inputs[0][region])
+    return copy_work(call.shape_of("output"), lambda x: x[region])
 
 
 def pad(call: Call) -> Work:
-    """The padding's value first, then the input inside it; one unit, since the two overlap."""
+    """The padding's value first, then the input inside it."""
+    from . import layout_loops
+
     padding = [int(v) for v in constant(call, "padding")]
     region = tuple(slice(before, before + size) for before, size in zip(padding[::2], call.shape1, strict=True))
-    value = constant(call, "pad_const").reshape(-1)[0]
+    value = bits(constant(call, "pad_const").reshape(-1).copy())
+    count = types.count(call.shape_of("output"))
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            outputs[0][...] = value
-            outputs[0][region] = inputs[0]
-            return DONE
+        x, out = inputs[0], outputs[0]
+        inside = copy_loop(x, lambda x: x, out[region], out)
+        units = x.shape[strip(x.shape)] if x.shape else 1
+        return Chain(
+            (Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count), blocks(count)), (inside, units)
+        )
 
-        return run
-
-    return Work(1, 0.5 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
+    return Work(1, 0.1 * count, bind)
 
 
 def concat(call: Call) -> Work:
-    """A unit is one of the inputs."""
-    axis, sizes = call.axis, [shape[call.axis] for shape in call.shapes1]
-    ends = np.cumsum(sizes)
+    """One input after the other."""
+    axis, ends = call.axis, np.cumsum([shape[call.axis] for shape in call.shapes1])
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            for i in range(low, high):
-                region = (slice(None),) * axis + (slice(int(ends[i]) - sizes[i], int(ends[i])),)
-                outputs[0][region] = inputs[i]
-            return DONE
+        out, loops = outputs[0], []
+        for x, end in zip(inputs, ends, strict=True):
+            region = (slice(None),) * axis + (slice(int(end) - x.shape[axis], int(end)),)
+            loops.append((copy_loop(x, lambda x: x, out[region], out), x.shape[strip(x.shape)]))
+        return Chain(*loops)
 
-        return run
-
-    return Work(len(sizes), 0.5 * float(np.prod(call.shape_of("output"), dtype=np.float64)), bind)
+    return Work(1, 0.1 * types.count(call.shape_of("output")), bind)
 
 
 TYPES = ("bool", "i8", "i16", "i32", "fp32")

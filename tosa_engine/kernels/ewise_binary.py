@@ -1,7 +1,7 @@
 """Kernels of the elementwise binary operators and TABLE.
 
-Integer sums and products are compiled, because they test REQUIREs on the way. Float arithmetic, extrema and the int8
-look-up are numpy's: bound by memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
+Arithmetic and extrema of integers and TABLE are compiled. Those of floats, bits and shifts are numpy's: bound by
+memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import types
 from .data_layout import strip
-from .scale_numbers import BLOCK
-from .work import DONE, Kernel, Work, constant, flat, violating
+from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array, Shape
     from .work import Run
-
-
-def blocks(count: int) -> int:
-    return max(1, -(-count // BLOCK))
 
 
 def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list[int], list[int]]:
@@ -55,7 +50,7 @@ def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list
 
 
 def arithmetic_int(code: int) -> Callable[[Call], Work]:
-    """ADD, SUB, MUL of integers; results are int32."""
+    """ADD, SUB, MUL, MAXIMUM and MINIMUM of integers; results are int32."""
 
     def prepare(call: Call) -> Work:
         from . import ewise_loops
@@ -71,13 +66,9 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
         def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
             a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-                end = min(count, high * BLOCK)
-                return ewise_loops.arithmetic(code, shift, wrap, a, b, dims, sa, sb, out, low * BLOCK, end)
+            return Loop(ewise_loops.arithmetic, code, shift, wrap, a, b, dims, sa, sb, out, count=count)
 
-            return run
-
-        return Work(blocks(count), 0.8 * count, bind)
+        return Work(blocks(count), 0.3 * count, bind)
 
     return prepare
 
@@ -148,14 +139,14 @@ def extremum_float(compare: Callable[..., Any]) -> Callable[[Call], Work]:
 
 
 def table_i8(call: Call) -> Work:
-    entries = constant(call, "table").copy()
-    by_bits = np.roll(entries, -128)  # the entry of a value under its unsigned bits: numpy indexes from 0
+    from . import ewise_loops
 
-    def function(x: Array, out: Array) -> None:
-        np.take(by_bits, x.view(np.uint8), out=out, mode="clip")
+    entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
 
-    work = by_numpy(call.shape_of("output"), 0.4, function)
-    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(ewise_loops.table_int8, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
+
+    return Work(blocks(count), 0.3 * count, bind)
 
 
 def table_i16(call: Call) -> Work:
@@ -166,12 +157,9 @@ def table_i16(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return ewise_loops.table_int16(x, entries, out, low * BLOCK, min(count, high * BLOCK))
+        return Loop(ewise_loops.table_int16, x, entries, out, count=count)
 
-        return run
-
-    return Work(blocks(count), 1.6 * count, bind)
+    return Work(blocks(count), 1.3 * count, bind)
 
 
 def beyond(shift: Array, bits: int) -> Array:
@@ -232,9 +220,9 @@ KERNELS = {
     ("MUL", "i16_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "i32_i32"): Kernel(arithmetic_int(2), ("shift",)),
     ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
-    ("MAXIMUM", "i32"): Kernel(_two(np.maximum)),
+    ("MAXIMUM", "i32"): Kernel(arithmetic_int(3)),
     ("MAXIMUM", "fp32"): Kernel(extremum_float(np.greater_equal)),
-    ("MINIMUM", "i32"): Kernel(_two(np.minimum)),
+    ("MINIMUM", "i32"): Kernel(arithmetic_int(4)),
     ("MINIMUM", "fp32"): Kernel(extremum_float(np.less)),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),

@@ -15,7 +15,7 @@ from ._jit import inline, jit
 
 apply_lookup_s = jit(lookup.apply_lookup_s)
 I32_MIN, I32_MAX = -2147483648, 2147483647
-ADD, SUB, MUL = 0, 1, 2
+ADD, SUB, MUL, MAXIMUM, MINIMUM = 0, 1, 2, 3, 4
 
 
 @jit
@@ -37,6 +37,10 @@ def combine(op: int, shift: int, a: Any, b: Any) -> Any:
         return left + right
     if op == SUB:
         return left - right
+    if op == MAXIMUM:
+        return max(left, right)
+    if op == MINIMUM:
+        return min(left, right)
     product = left * right
     if shift == 0:
         return product
@@ -123,6 +127,34 @@ def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, 
         if bad:
             return int(at)
         at += run
+    return -1
+
+
+@jit
+def table_int8(x: Any, table: Any, out: Any, low: int, high: int) -> int:
+    source, target = x[low:high], out[low:high]
+    for i in range(len(target)):
+        target[i] = table[np.int64(source[i]) + 128]
+    return -1
+
+
+@jit
+def clamp(x: Any, least: int, most: int, out: Any, low: int, high: int) -> int:
+    """In the tensor's own type, which both bounds fit."""
+    source, target = x[low:high], out[low:high]
+    kind = x.dtype.type
+    bottom, top = kind(least), kind(most)
+    for i in range(len(target)):
+        target[i] = min(max(source[i], bottom), top)
+    return -1
+
+
+@jit
+def convert(x: Any, out: Any, low: int, high: int) -> int:
+    """Integers as integers of another size: the low bits, or the sign extended."""
+    source, target = x[low:high], out[low:high]
+    for i in range(len(target)):
+        target[i] = source[i]
     return -1
 
 

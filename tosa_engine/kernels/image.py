@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .work import DONE, Kernel, Work, constant, flat
+from .work import DONE, Kernel, Loop, Work, constant, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def bilinear(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         source, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: image_loops.bilinear(source, g, places, ways, out, low, high)
+        return Loop(image_loops.bilinear, source, g, places, ways, out)
 
     return Work(call.N * call.OH, 3.0 * call.N * call.OH * call.OW * (call.C + 4), bind)
 

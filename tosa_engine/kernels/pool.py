@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .work import Work, flat
+from .work import Loop, Work, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,11 @@ def max_pool2d(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: pool_loops.max_float(x, g, ignore, out, low, high)
-        return lambda low, high, scratch: pool_loops.max_int(x, g, call.in_out_t.minimum, out, low, high)
+            return Loop(pool_loops.max_float, x, g, ignore, out)
+        return Loop(pool_loops.max_int, x, g, call.in_out_t.minimum, out)
 
-    return Work(call.N * call.OH, float(call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x), bind)
+    values = call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    return Work(call.N * call.OH, (1.0 if is_float else 0.05) * values, bind)
 
 
 def avg_pool2d_int(call: Call) -> Work:
@@ -50,9 +51,9 @@ def avg_pool2d_int(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: pool_loops.average_int(x, g, limits, out, *scratch, low, high)
+        return Loop(pool_loops.average_int, x, g, limits, out)
 
-    cost = 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
+    cost = 0.1 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
     return Work(call.N * call.OH, cost, bind, ((np.dtype(np.int64), call.C),))
 
 
@@ -63,7 +64,7 @@ def avg_pool2d_fp32(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: pool_loops.average_float(x, g, out, low, high)
+        return Loop(pool_loops.average_float, x, g, out)
 
     return Work(call.N * call.OH, 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
 
@@ -82,7 +83,7 @@ def argmax(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: reduction_loops.argmax_float(x, size, right, ignore, out, low, high)
-        return lambda low, high, scratch: reduction_loops.argmax_int(x, size, right, out, low, high)
+            return Loop(reduction_loops.argmax_float, x, size, right, ignore, out)
+        return Loop(reduction_loops.argmax_int, x, size, right, out)
 
     return Work(left, 1.0 * left * size * right, bind)

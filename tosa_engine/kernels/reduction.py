@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .work import DONE, Kernel, Work, flat
+from .work import Kernel, Loop, Work, bits, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ def reduce_sum(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: reduction_loops.sum_float(x, size, right, out, low, high)
-        return lambda low, high, scratch: reduction_loops.sum_int(x, size, right, out, *scratch, low, high)
+            return Loop(reduction_loops.sum_float, x, size, right, out)
+        return Loop(reduction_loops.sum_int, x, size, right, out)
 
     scratch = () if is_float else ((np.dtype(np.int64), right),)
-    return Work(left, 1.0 * left * size * right, bind, scratch)
+    return Work(left, (0.5 if is_float else 0.2) * left * size * right, bind, scratch)
 
 
 def reduce_max(call: Call) -> Work:
@@ -47,10 +47,10 @@ def reduce_max(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return lambda low, high, scratch: reduction_loops.max_float(x, size, right, ignore, out, low, high)
-        return lambda low, high, scratch: reduction_loops.max_int(x, size, right, out, low, high)
+            return Loop(reduction_loops.max_float, x, size, right, ignore, out)
+        return Loop(reduction_loops.max_int, x, size, right, out)
 
-    return Work(left, 1.0 * left * size * right, bind)
+    return Work(left, (1.0 if is_float else 0.1) * left * size * right, bind)
 
 
 def reduce_min_fp32(call: Call) -> Work:
@@ -61,27 +61,27 @@ def reduce_min_fp32(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return lambda low, high, scratch: reduction_loops.min_float(x, size, right, ignore, out, low, high)
+        return Loop(reduction_loops.min_float, x, size, right, ignore, out)
 
     return Work(left, 1.0 * left * size * right, bind)
 
 
-def by_ufunc(ufunc: np.ufunc) -> Callable[[Call], Work]:
-    """Reductions of integers and Booleans, in which the order doesn't matter: numpy's."""
+def extremum(name: str) -> Callable[[Call], Work]:
+    """Reductions of integers and Booleans, in which the order doesn't matter: of Booleans, ALL is the least value and
+    ANY the largest.
+    """
 
     def prepare(call: Call) -> Work:
+        from . import reduction_loops
+
         left, size, right = _sizes(call)
+        loop = getattr(reduction_loops, name)
 
         def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-            x, out = inputs[0].reshape(left, size, right), outputs[0].reshape(left, right)
+            x, out = flat(inputs[0]), outputs[0].reshape(-1)
+            return Loop(loop, *((bits(x), size, right, bits(out)) if x.dtype == np.bool_ else (x, size, right, out)))
 
-            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-                ufunc.reduce(x[low:high], axis=1, out=out[low:high])
-                return DONE
-
-            return run
-
-        return Work(left, 0.5 * left * size * right, bind)
+        return Work(left, 0.1 * left * size * right, bind)
 
     return prepare
 
@@ -89,8 +89,8 @@ def by_ufunc(ufunc: np.ufunc) -> Callable[[Call], Work]:
 KERNELS = {("REDUCE_MAX", key): Kernel(reduce_max) for key in ("i8", "i16", "i32", "fp32")} | {
     ("REDUCE_SUM", key): Kernel(reduce_sum) for key in ("i32_acci32", "fp32_accfp32")
 }
-KERNELS |= {("REDUCE_MIN", key): Kernel(by_ufunc(np.minimum)) for key in ("i8", "i16", "i32")} | {
-    ("REDUCE_ALL", "bool"): Kernel(by_ufunc(np.logical_and)),
-    ("REDUCE_ANY", "bool"): Kernel(by_ufunc(np.logical_or)),
+KERNELS |= {("REDUCE_MIN", key): Kernel(extremum("min_int")) for key in ("i8", "i16", "i32")} | {
+    ("REDUCE_ALL", "bool"): Kernel(extremum("min_int")),
+    ("REDUCE_ANY", "bool"): Kernel(extremum("max_int")),
     ("REDUCE_MIN", "fp32"): Kernel(reduce_min_fp32),
 }

@@ -6,14 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import jit
+from ._jit import inline, jit
 from .pool_loops import greater
+
+
+@inline
+def total_and_reach(values: Any) -> Any:
+    """The sum, and the sum of magnitudes, which no partial sum exceeds."""
+    total = reach = np.int64(0)
+    for i in range(len(values)):
+        value = np.int64(values[i])
+        total += value
+        reach += abs(value)
+    return total, reach
 
 
 @jit
 def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: int) -> int:
     """Sums in 64 bits in the order of the axis, every partial sum tested to be a value of int32."""
     for unit in range(low, high):
+        if right == 1:
+            total, reach = total_and_reach(x[unit * size : (unit + 1) * size])
+            if reach <= 2147483647:
+                out[unit] = total
+                continue
         first_bad = np.int64(-1)
         for r in range(right):
             sums[r] = 0
@@ -51,17 +67,40 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
     return -1
 
 
-@jit
-def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+@inline
+def extreme(values: Any, sign: int) -> Any:
+    best = values[0]
+    for i in range(1, len(values)):
+        best = max(best, values[i]) if sign > 0 else min(best, values[i])
+    return best
+
+
+@inline
+def extremes(x: Any, sign: int, size: int, right: int, out: Any, low: int, high: int) -> None:
+    """The largest values (sign 1) or the smallest (sign -1)."""
     for unit in range(low, high):
         to, source = unit * right, unit * size * right
+        if right == 1:
+            out[to] = extreme(x[source : source + size], sign)
+            continue
         for r in range(right):
             out[to + r] = x[source + r]
         best = out[to : to + right]
         for i in range(1, size):
             values = x[source + i * right : source + (i + 1) * right]
             for r in range(right):
-                best[r] = max(best[r], values[r])
+                best[r] = max(best[r], values[r]) if sign > 0 else min(best[r], values[r])
+
+
+@jit
+def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    extremes(x, 1, size, right, out, low, high)
+    return -1
+
+
+@jit
+def min_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+    extremes(x, -1, size, right, out, low, high)
     return -1
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .ewise_binary import blocks, collapse
+from .ewise_binary import collapse
 from .scale_numbers import HIGH_WORD, scale_numbers
 from .variants import variant
-from .work import Loop, Work, flat
+from .work import Loop, Work, blocks, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,17 +34,16 @@ def rescaled_binary(call: Call, scales: Sequence[Scale], zeros: Sequence[int], b
     order = [1, 0] if swapped else [0, 1]
     zeros_in = [*(zeros[i] for i in order), 0]
     numbers = [scale_numbers(*s, z) for s, z in zip([*(scales[i] for i in order), scales[2]], zeros_in, strict=True)]
-    minus = call.spec.name == "SUB"
+    minus, product = call.spec.name == "SUB", call.spec.name == "MUL"
     signs = [-1 if minus and swapped else 1, -1 if minus and not swapped else 1]
     vectors = not any(double for _, _, double in scales) and numbers[2][HIGH_WORD]
-    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors], np.int64)
-    loop = scale_loops.rescaled_product if call.spec.name == "MUL" else scale_loops.rescaled_sum
+    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors, product], np.int64)
     strides = [(first, second)[i] for i in order]
     count = types.count(call.shape_of("output"))
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         a, b = (flat(inputs[i]) for i in order)
-        return Loop(loop, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
+        return Loop(scale_loops.rescaled, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.5 * count, bind)
 

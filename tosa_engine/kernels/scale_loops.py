@@ -13,12 +13,12 @@ import numpy as np
 from ._jit import JIT, inline, jit, lanes_of, native
 from .ewise_loops import offset
 from .scale_numbers import (
-    BLOCK,
     DOUBLE,
     HIGH_WORD,
     MULTIPLIER,
     NUMBERS,
     OUT,
+    PRODUCT,
     ROUND,
     SHIFT,
     SIGN_FIRST,
@@ -27,6 +27,7 @@ from .scale_numbers import (
     WORD,
     ZERO_IN,
 )  # fmt: skip
+from .work import BLOCK
 
 if TYPE_CHECKING:
     from .variants import Variant
@@ -258,29 +259,24 @@ def products(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int)
         mul_uniform(simd, a, b, p, out, count)
 
 
-def _binary(product: bool) -> Any:
-    vectors = products if product else sums
-
-    @jit
-    def binary(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
-        """In units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0 (see `collapse`)."""
-        last = len(dims) - 1
-        at, end = low * BLOCK, min(high * BLOCK, len(out))
-        while at < end:
-            row = at // dims[last]
-            column = at - row * dims[last]
-            count = min(dims[last] - column, end - at)
-            ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
-            first, second, target = a[ia : ia + count], b[ib:], out[at : at + count]
-            done = 0
-            if native(simd) and p[VECTORS] != 0:
-                done = count // lanes_of(simd) * lanes_of(simd)
-                vectors(simd, first, second, sb[last], p, target, done)
-            plain_binary(product, first[done:], second[done * sb[last] :], sb[last], p, target[done:])
-            at += count
-        return -1
-
-    return binary
-
-
-rescaled_sum, rescaled_product = _binary(False), _binary(True)
+@jit
+def rescaled(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
+    """A binary operator in units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0."""
+    last, product = len(dims) - 1, p[PRODUCT] != 0
+    at, end = low * BLOCK, min(high * BLOCK, len(out))
+    while at < end:
+        row = at // dims[last]
+        column = at - row * dims[last]
+        count = min(dims[last] - column, end - at)
+        ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
+        first, second, target = a[ia : ia + count], b[ib:], out[at : at + count]
+        done = 0
+        if native(simd) and p[VECTORS] != 0:
+            done = count // lanes_of(simd) * lanes_of(simd)
+            if product:
+                products(simd, first, second, sb[last], p, target, done)
+            else:
+                sums(simd, first, second, sb[last], p, target, done)
+        plain_binary(product, first[done:], second[done * sb[last] :], sb[last], p, target[done:])
+        at += count
+    return -1

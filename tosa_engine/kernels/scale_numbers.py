@@ -16,8 +16,8 @@ OUT: Final = 3 * NUMBERS
 SIGN_FIRST: Final = OUT + 3
 SIGN_SECOND: Final = OUT + 4
 VECTORS: Final = OUT + 5  # 1: no scale rounds twice, and a high word decides the last one
+PRODUCT: Final = OUT + 6  # 1: MUL
 WORD: Final = 32
-BLOCK: Final = 4096  # elements of a unit
 
 
 def scale_numbers(multiplier: int, shift: int, double: int, zero_in: int) -> list[int]:

@@ -8,9 +8,8 @@ import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
-from .ewise_binary import blocks, by_numpy
-from .scale_numbers import BLOCK
-from .work import Kernel, Work, constant, flat, violating
+from .ewise_binary import by_numpy
+from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,21 @@ if TYPE_CHECKING:
 
 
 def cast(call: Call) -> Work:
+    return cast_int(call) if call.in_t.is_int and call.out_t.is_int else cast_by_numpy(call)
+
+
+def cast_int(call: Call) -> Work:
+    from . import ewise_loops
+
+    count = types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(ewise_loops.convert, flat(inputs[0]), outputs[0].reshape(-1), count=count)
+
+    return Work(blocks(count), 0.1 * count, bind)
+
+
+def cast_by_numpy(call: Call) -> Work:
     """Integers keep their low bits; floats become the nearest integer, ties to even, within the format."""
     to, storage = call.out_t, call.out_t.storage
 
@@ -77,12 +91,9 @@ def rescale(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            return ewise_loops.rescale(x, multiplier, shift, double, g, out, low * BLOCK, min(count, high * BLOCK))
+        return Loop(ewise_loops.rescale, x, multiplier, shift, double, g, out, count=count)
 
-        return run
-
-    return Work(blocks(count), 3.0 * count, bind)
+    return Work(blocks(count), 0.5 * count, bind)
 
 
 CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")

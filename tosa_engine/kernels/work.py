@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ALIGNMENT: Final = 64
 BUFFER_BYTES: Final = 192 << 10  # of packed input per unit: a part of the second-level cache
 LEAST_UNITS: Final = 8  # that a large step is cut into
+BLOCK: Final = 4096  # elements in a unit of an elementwise loop
 I32_MAX: Final = (1 << 31) - 1
 DONE: Final = -1
 Scratch = tuple["np.dtype[Any]", int]
@@ -49,16 +50,39 @@ class Epilogue:
 
 class Loop:
     """A compiled loop bound to buffers: calls function(*arguments, *scratch, low, high). The arguments are a `Variant`,
-    arrays in one dimension and integers.
+    arrays in one dimension and integers. Compiled code can call it without Python (see `kernels.walk`).
+
+    Where `count` is given, `low` and `high` are elements, of which a unit has `BLOCK`; otherwise they are units.
     """
 
-    __slots__ = ("arguments", "function")
+    __slots__ = ("arguments", "count", "function")
 
-    def __init__(self, function: Callable[..., int], *arguments: Any) -> None:
-        self.function, self.arguments = function, arguments
+    def __init__(self, function: Callable[..., int], *arguments: Any, count: int | None = None) -> None:
+        self.function, self.count = function, count
+        # one word each in every calling convention
+        self.arguments = tuple(int(a) if isinstance(a, (bool, np.bool_)) else a for a in arguments)
 
     def __call__(self, low: int, high: int, scratch: Sequence[Array]) -> int:
+        if self.count is not None:
+            low, high = low * BLOCK, min(high * BLOCK, self.count)
         return self.function(*self.arguments, *scratch, low, high)
+
+
+class Chain:
+    """Loops of one step, one after the other; only the first worker runs them. Each has its own number of units."""
+
+    __slots__ = ("loops",)
+
+    def __init__(self, *loops: tuple[Loop, int]) -> None:
+        self.loops = loops
+
+    def __call__(self, low: int, high: int, scratch: Sequence[Array]) -> int:
+        return next((s for s in (loop(0, units, scratch) for loop, units in self.loops) if s != DONE), DONE)
+
+
+def blocks(count: int) -> int:
+    """The units of an elementwise loop."""
+    return max(1, -(-count // BLOCK))
 
 
 @dataclass(frozen=True)
@@ -145,6 +169,11 @@ def flat(array: Array) -> Array:
     if not (array.flags.c_contiguous and array.flags.writeable):
         array = array.copy()
     return array.reshape(-1)
+
+
+def bits(array: Array) -> Array:
+    """An array as unsigned integers of the same size: copies need one compiled signature per size."""
+    return array.view(f"u{array.itemsize}")
 
 
 def geometry(values: Mapping[int, int]) -> Array:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Regions:
     """What the operators of one run find around them: its variables, and the regions of its graph.
 
-    `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called after every step.
+    `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called behind every step that wrote
+    a kept tensor.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -34,7 +35,7 @@ class Regions:
 
     def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a region. They stay as they are until the region runs again: no region runs itself."""
-        from .team import alone
+        from .team import walk
         from .workspace import Workspace
 
         if region not in self._workspaces:
@@ -43,12 +44,12 @@ class Regions:
         for name, array in zip(block.inputs, inputs, strict=True):
             np.copyto(workspace.view(name), array)
         self.variables.begin_region()
-        step = alone(workspace.steps, lambda done: self._behind(workspace, done))
+        step = walk(workspace.program, lambda done: self._behind(workspace, done))
         if step is not None and self.failed is not None:
             self.failed(workspace, step)
         assert step is None, "what a failed step stands for is raised"
         return [workspace.view(name) for name in block.outputs]
 
-    def _behind(self, workspace: Workspace, step: Step | None) -> None:
-        if step is not None and self.after is not None:
+    def _behind(self, workspace: Workspace, step: Step) -> None:
+        if self.after is not None:
             self.after(workspace, step)

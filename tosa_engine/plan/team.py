@@ -1,25 +1,28 @@
 """The workers of a session, and how they walk the steps of a plan together.
 
-Each large step's units are shared; small steps belong to the first worker, which is the caller's thread. A barrier
-stands before a step whenever its inputs, or the memory of its output, may still be in use by another worker.
+The first worker is the caller's thread. It walks the plan and does small steps alone; it shares the units of large ones
+with the others, and goes on when all units are done. Every unit is done by one worker, so that bytes don't depend on
+who does it.
 """
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ..kernels.work import DONE
+from .helpers import Helpers
+from .program import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from ..types import Array
+    from .program import Program
     from .steps import Step
     from .workspace import Bound
 
-    After = Callable[[Step | None], None]
+    After = Callable[[Step], None]
 
 
 class Team:
@@ -28,96 +31,73 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._busy = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._others: _Others | None = None
 
-    def walk(self, steps: Sequence[Bound], after: After) -> Step | None:
-        """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised."""
-        from ..kernels import _jit
+    def walk(self, program: Program, after: After) -> Step | None:
+        """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised.
 
-        after(None)
-        team = self.threads > 1 and _jit.JIT and any(s.shared for s in steps) and self._busy.acquire(blocking=False)
-        if not team:
-            return alone(steps, after)
+        `after` is called behind the steps that the program marks.
+        """
+        if not (program.shared and self._busy.acquire(blocking=False)):
+            return walk(program, after)
         try:
-            return self._together(steps, after)
+            if self._others is None:
+                self._others = _Others(self.threads)
+            return walk(program, after, self._others)
         finally:
             self._busy.release()
 
-    def _together(self, steps: Sequence[Bound], after: After) -> Step | None:
-        from ..kernels import barrier
 
-        if self._pool is None:
-            barrier.warm_up()
-            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="tosa_engine")
-        walk = Walk(steps, after, self.threads, barrier.new())
-        others = [self._pool.submit(walk.work, worker) for worker in range(1, self.threads)]
+class _Others:
+    """Workers 1 .. workers - 1, for compiled steps and for Python's."""
+
+    def __init__(self, workers: int) -> None:
+        self.helpers = Helpers(workers)
+        self._pool = ThreadPoolExecutor(workers - 1, thread_name_prefix="tosa_engine")
+
+    def share(self, bound: Bound) -> bool:
+        """Do a step of Python's in equal parts. False when one of them saw a REQUIRE fail."""
+        run, units, workers = bound.run, bound.units, len(bound.scratch)
+        assert run is not None
+
+        def job(worker: int) -> bool:
+            low, high = units * worker // workers, units * (worker + 1) // workers
+            return low == high or run(low, high, bound.scratch[worker]) == DONE
+
+        others = [self._pool.submit(job, worker) for worker in range(1, workers)]
         try:
-            walk.work(0)
+            done = job(0)
         finally:
-            for other in others:
-                other.exception()  # waits; after an error of this thread the state's abort flag ends the others
-        for other in others:
-            other.result()
-        return min(walk.failed, key=lambda found: found[0])[1] if walk.failed else None
+            wait(others)
+        return all([done, *(other.result() for other in others)])
 
 
-def alone(steps: Sequence[Bound], after: After) -> Step | None:
-    """Run all steps in this thread. The step whose kernel saw a REQUIRE fail, or None."""
-    for bound in steps:
-        if bound.run is not None and bound.run(0, bound.units, bound.scratch[0]) != DONE:
-            return bound.step
-        after(bound.step)
+def walk(program: Program, after: After, others: _Others | None = None) -> Step | None:
+    """Run all steps in this thread, the shared ones with others. The step that saw a REQUIRE fail, or None."""
+    if others is not None:
+        program.state.fill(0)
+    for part in program.parts:
+        if isinstance(part, Span):
+            row = _span(program, part, others)
+            if row >= 0:
+                return program.origin[row].step
+        elif part.look:
+            after(part.bound.step)
+        elif not (_alone(part.bound) if others is None or not part.bound.shared else others.share(part.bound)):
+            return part.bound.step
     return None
 
 
-class Walk:
-    """One run by several workers."""
+def _span(program: Program, span: Span, others: _Others | None) -> int:
+    """The row that saw a REQUIRE fail; negative when there is none."""
+    from ..kernels import walk as compiled
 
-    def __init__(
-        self,
-        steps: Sequence[Bound],
-        after: After,
-        workers: int,
-        state: Array,
-    ) -> None:
-        self.steps, self.after, self.workers, self.state = steps, after, workers, state
-        self.failed: list[tuple[int, Step]] = []
+    if others is None or not span.shared:
+        return compiled.walk(program.address, span.first, span.end, 1, 0, 0)
+    with others.helpers.walking(program) as shared:
+        return compiled.walk(program.address, span.first, span.end, program.workers, program.state_address, shared)
 
-    def work(self, worker: int) -> None:
-        from ..kernels import barrier
 
-        finished = False
-        try:
-            finished = self._steps(worker)
-        finally:
-            if not finished:
-                barrier.abort(self.state)
-
-    def _steps(self, worker: int) -> bool:
-        """Walk the steps; False when this worker, or another one, had to stop."""
-        from ..kernels import barrier
-
-        fenced = True  # nothing ran since the last barrier
-        for i, bound in enumerate(self.steps):
-            if bound.run is None:
-                if worker == 0:
-                    self.after(bound.step)
-                continue
-            if bound.shared:
-                if not fenced and not barrier.wait(self.state, self.workers):
-                    return False
-                low, high = bound.units * worker // self.workers, bound.units * (worker + 1) // self.workers
-                status = bound.run(low, high, bound.scratch[worker]) if low < high else DONE
-            else:
-                status = bound.run(0, bound.units, bound.scratch[0]) if worker == 0 else DONE
-            fenced = False
-            if status != DONE:
-                self.failed.append((i, bound.step))
-                return False
-            if bound.shared:
-                if not barrier.wait(self.state, self.workers):
-                    return False
-                fenced = True
-            if worker == 0:
-                self.after(bound.step)
-        return True
+def _alone(bound: Bound) -> bool:
+    assert bound.run is not None
+    return bound.run(0, bound.units, bound.scratch[0]) == DONE

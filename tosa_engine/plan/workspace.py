@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.work import Effect, aligned
+from ..kernels.work import Effect, Loop, aligned
+from .program import Program
 from .regions import Regions
 
 if TYPE_CHECKING:
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from ..types import Array
     from .steps import Plan, Step
 
-SMALL = 40_000.0  # nanoseconds of a step that isn't worth sharing
-WORTH = 1_500_000.0  # nanoseconds of all shared steps for which workers are worth waking
+SMALL = 1_000.0  # nanoseconds of a compiled step that isn't worth sharing
+LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
+WORTH = 200_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,10 @@ class Workspace:
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
-        self._team = workers > 1 and shared_cost(plan) >= WORTH
+        self._team = workers > 1 and shared_cost(plan) >= WORTH and _compiles()
         self.steps = [self._bind(step, scratch) for step in plan.steps]
+        looked_at = frozenset(i for i, step in enumerate(plan.steps) if self.written_by(step))
+        self.program = Program(self.steps, workers, looked_at)
         written = {n for step in plan.steps for _, n in _outputs(step)}
         writer = {n: op.name for op in plan.block.operators for n in op.outputs}
         self._early = [(writer.get(n, ""), n) for n in plan.block.tensors if n not in written and self._known(n)]
@@ -73,7 +77,7 @@ class Workspace:
             run = work.bind_around(inputs, outputs, self.around)
         else:
             run = work.bind(inputs, outputs)
-        shared = self._team and can_share(step)
+        shared = self._team and can_share(step) and (isinstance(run, Loop) or work.cost >= LARGE)
         return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
@@ -81,6 +85,12 @@ class Workspace:
         if step is None:
             return self._early
         return [(node, name) for node, name in _outputs(step) if name in self.plan.keep]
+
+
+def _compiles() -> bool:
+    from ..kernels import _jit
+
+    return _jit.JIT
 
 
 def can_share(step: Step) -> bool:

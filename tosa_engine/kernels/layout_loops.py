@@ -1,0 +1,86 @@
+"""Compiled copies: along strided axes (TRANSPOSE, SLICE, CONCAT, ...), and of rows by index (GATHER).
+
+Elements are unsigned integers of their size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._jit import inline, jit
+
+START, AXES = 2, 3  # of a geometry: two first positions, then size, stride of the input and stride of the output
+
+
+@inline
+def copy_run(x: Any, source: int, step: int, out: Any, to: int, pace: int, count: int) -> None:
+    """out[to + i * pace] = x[source + i * step] for `count` values of i."""
+    if step == 1 and pace == 1:
+        values, target = x[source : source + count], out[to : to + count]
+        for i in range(len(target)):
+            target[i] = values[i]
+    elif step == 0 and pace == 1:
+        value, target = x[source], out[to : to + count]
+        for i in range(len(target)):
+            target[i] = value
+    else:
+        for i in range(count):
+            out[to + i * pace] = x[source + i * step]
+
+
+@inline
+def weave(x: Any, source: int, apart: int, out: Any, to: int, count: int) -> None:
+    """Three rows, `apart` from each other, become one row of triples: an image's planes become pixels."""
+    a, b, c = x[source : source + count], x[source + apart :], x[source + 2 * apart :]
+    target = out[to : to + 3 * count]
+    for i in range(count):
+        target[3 * i] = a[i]
+        target[3 * i + 1] = b[i]
+        target[3 * i + 2] = c[i]
+
+
+@jit
+def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
+    """Copy along three axes or more; a unit is one index of the first. See `data_layout.axes` for g."""
+    last = len(g) - AXES
+    rows, row_step, row_pace = g[last - 3], g[last - 2], g[last - 1]
+    count, step, pace = g[last], g[last + 1], g[last + 2]
+    planes = np.int64(1)
+    for axis in range(START + AXES, last - AXES, AXES):
+        planes *= g[axis]
+    for unit in range(low, high):
+        for plane in range(planes):
+            source, to, rest = g[0] + unit * g[START + 1], g[1] + unit * g[START + 2], plane
+            for axis in range(last - 2 * AXES, START, -AXES):
+                index = rest % g[axis]
+                rest //= g[axis]
+                source += index * g[axis + 1]
+                to += index * g[axis + 2]
+            if rows == 3 and row_pace == 1 and step == 1 and pace == 3:
+                weave(x, source, row_step, out, to, count)
+                continue
+            for row in range(rows):
+                copy_run(x, source + row * row_step, step, out, to + row * row_pace, pace, count)
+    return -1
+
+
+@jit
+def fill(value: Any, out: Any, low: int, high: int) -> int:
+    """All elements become the first one of `value`."""
+    target = out[low:high]
+    for i in range(len(target)):
+        target[i] = value[0]
+    return -1
+
+
+@jit
+def gather(values: Any, indices: Any, K: int, C: int, W: int, out: Any, low: int, high: int) -> int:
+    """A unit is one row of C values."""
+    for unit in range(low, high):
+        index = np.int64(indices[unit])
+        if index < 0 or index >= K:
+            return unit * C
+        copy_run(values, (unit // W * K + index) * C, 1, out, unit * C, 1, C)
+    return -1
