@@ -88,7 +88,8 @@ def convolutional(format: DType, accumulator: DType) -> Graph:
     y = net.clamp(net.conv(x, 1, 32))
     y = net.clamp(net.conv(y, 3, 32, op="DEPTHWISE_CONV2D"))
     x = net.add(net.conv(y, 1, 16, wanted=types.i32 if accumulator is types.i48 else None), x)
-    x = net.clamp(net.add(net.conv(x, 3, 16), x))
+    y = net.conv(net.conv(x, 1, 64), 3, 64)  # enough channels for the transforms of winograd.py
+    x = net.clamp(net.add(net.conv(net.conv(y, 1, 16), 3, 16), x))
     x = net.conv(net.table(x), 5, 32, stride=2)
     x = net.conv(x, 3, 32, stride=2, op="DEPTHWISE_CONV2D")
     x = b.op("PAD", x, [0, 0, 1, 1, 1, 1, 0, 0], 0)
