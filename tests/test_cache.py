@@ -1,11 +1,23 @@
-"""The cache of compiled code: several processes write it at once, and each gets its own code back."""
+"""The cache of compiled code: several processes write it at once; each gets its own code back, and compiles nothing
+that is there.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tosa_engine.kernels import _jit
+from tosa_engine.kernels.variants import GENERIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,3 +83,45 @@ def test_code_of_another_source_is_not_taken(tmp_path: Path) -> None:
     python(WRITE, tmp_path)
     (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x + 1\n")
     assert python(READ, tmp_path).splitlines()[0] == "4.0 3 ['double', 'double']"
+
+
+ENCLOSING = """
+from tosa_engine.kernels import _jit
+
+def scaled(by):
+    @_jit.inline
+    def inner(x):
+        return x * by
+
+    @_jit.jit
+    def outer(x):
+        return inner(x) + 1
+
+    return outer
+"""
+SCALED = """
+from tosa_engine.kernels import _jit
+from enclosing import scaled
+
+began = []
+with _jit.watch(began.append):
+    print([scaled(by)(5) for by in (2, 3)], began)
+"""
+
+
+def test_functions_that_enclose_others_are_found_again_and_kept_apart(tmp_path: Path) -> None:
+    """numba tells what is enclosed by its pickle, which differs in each process: nothing would be found again."""
+    (tmp_path / "enclosing.py").write_text(ENCLOSING)
+    assert python(SCALED, tmp_path) == "[11, 16] ['outer', 'outer']\n"
+    assert python(SCALED, tmp_path) == "[11, 16] []\n"
+
+
+def test_what_is_enclosed_has_to_print_alike_in_each_process() -> None:
+    def enclosing(value: object) -> Callable[[], object]:
+        return lambda: value
+
+    assert _jit.described(enclosing((1, True))) != _jit.described(enclosing((1, False)))
+    assert _jit.described(enclosing(GENERIC)) == _jit.described(enclosing(replace(GENERIC)))
+    assert _jit.described(enclosing(enclosing(1))) != _jit.described(enclosing(enclosing(2)))
+    with pytest.raises(AssertionError, match="prints as another one in each process"):
+        _jit.described(enclosing(object()))

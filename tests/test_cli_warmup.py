@@ -109,7 +109,8 @@ def test_what_is_kept_and_where_is_told(model: Path, warmed: tuple[Path, list[En
     assert not [path for path in files if ".tmp." in path.name]
 
 
-# what is compiled, or read from the disk, for the standard networks, and what else for models
+# what is read from the disk for the standard networks, and what else for models; all has been compiled before, so that
+# these are the signatures of whole kernels, not of the functions inside
 COVERED = """
 import sys
 from tosa_engine.cli import main
@@ -132,13 +133,14 @@ def test_the_standard_networks_have_every_kernel_of_the_shared_models() -> None:
     models = sorted(map(str, MODELS.glob("*.int*/model.tosa")))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOSA_ENGINE_JIT": "1"}
     words = [sys.executable, "-c", COVERED, *models]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("kept in ")] == [lines[4], lines[-2]]
     assert [line.split(":")[0] for line in lines[:4]] == [graph.source for graph in standard()]
     assert len(lines) == len(standard()) + len(models) + 3
-    assert lines[-1] == "[]"
+    assert lines[-1] == "[]", "kernels that models need and commands/standard_nets.py doesn't"
 
 
 @pytest.mark.parametrize("graph", standard(), ids=lambda g: g.source)

@@ -1,7 +1,8 @@
 """The networks that `warmup` compiles for when it gets no model: small, and with the kernels that most models need.
 
 For int8 and for int16 activations: a convolutional network (first layer, 1x1, 3x3 and 5x5, depthwise with both strides,
-residual addition, activation by clamp and by table, pooling, classifier), and attention with a softmax of integers.
+residual addition, activation by clamp and by table, pooling, classifier), and attention with a softmax of integers and
+the end of a normalisation.
 """
 
 from __future__ import annotations
@@ -69,6 +70,14 @@ class Net:
         sides = (side if side.dtype is types.i32 else self.rescale(side, types.i32, 20) for side in (x, y))
         return self.rescale(self.b.op(op, *sides), self.format, 48)
 
+    def affine(self, x: Tensor) -> Tensor:
+        """Times a constant, plus a constant, whose scales are computed ahead: the end of a normalisation."""
+        for op, zero in (("MUL", [0]), ("ADD", [])):
+            channels = self.b.const(np.arange((x.shape or ())[-1]).reshape(1, 1, 1, -1), self.format)
+            sides = (self.rescale(side, types.i32, 30) for side in (x, channels))
+            x = self.rescale(self.b.op(op, *sides, *zero), self.format, 38)
+        return x
+
 
 def convolutional(format: DType, accumulator: DType) -> Graph:
     """What mobile and residual networks are made of, at 16 x 16."""
@@ -79,7 +88,8 @@ def convolutional(format: DType, accumulator: DType) -> Graph:
     y = net.clamp(net.conv(x, 1, 32))
     y = net.clamp(net.conv(y, 3, 32, op="DEPTHWISE_CONV2D"))
     x = net.add(net.conv(y, 1, 16, wanted=types.i32 if accumulator is types.i48 else None), x)
-    x = net.clamp(net.add(net.conv(x, 3, 16), x))
+    y = net.conv(net.conv(x, 1, 64), 3, 64)  # enough channels for the transforms of winograd.py
+    x = net.clamp(net.add(net.conv(net.conv(y, 1, 16), 3, 16), x))
     x = net.conv(net.table(x), 5, 32, stride=2)
     x = net.conv(x, 3, 32, stride=2, op="DEPTHWISE_CONV2D")
     x = b.op("PAD", x, [0, 0, 1, 1, 1, 1, 0, 0], 0)
@@ -91,10 +101,12 @@ def convolutional(format: DType, accumulator: DType) -> Graph:
 
 
 def attention(format: DType, accumulator: DType) -> Graph:
-    """Queries times keys, a softmax by tables, times values, an addition; 16 tokens of 32 channels."""
+    """The end of a normalisation, queries times keys, a softmax by tables, times values, an addition; 16 tokens of 32
+    channels.
+    """
     b = Builder(f"attention of {format}")
     net = Net(b, format, accumulator)
-    x = b.input(format, (1, 1, 16, 32), "tokens")
+    x = net.affine(b.input(format, (1, 1, 16, 32), "tokens"))
     query, key, value = (b.op("RESHAPE", net.conv(x, 1, 32), [1, 16, 32]) for _ in range(3))
     scores = b.op("MATMUL", query, b.op("TRANSPOSE", key, perms=(0, 2, 1)), 0, 0)
     scores = net.rescale(scores, format, 38)

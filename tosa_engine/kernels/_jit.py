@@ -11,7 +11,9 @@ processes may use it at once; one that can't write it (a read-only home, an imag
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import inspect
 import logging
 import os
 import platform
@@ -233,6 +235,22 @@ def _key() -> str:
     return digest.hexdigest()[:20]
 
 
+def described(value: Any) -> str:
+    """A function by its name, its line and what it encloses, and so on; all else as it prints."""
+    value = getattr(value, "py_func", getattr(value, "_defn", value))  # of compiled functions and intrinsics
+    if inspect.isfunction(value):
+        enclosed = [described(cell.cell_contents) for cell in value.__closure__ or ()]
+        return f"{value.__module__}.{value.__qualname__}:{value.__code__.co_firstlineno}({', '.join(enclosed)})"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(described, value))}]"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [described(getattr(value, part.name)) for part in dataclasses.fields(value)]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    text = repr(value)
+    assert " at 0x" not in text, f"{text} is enclosed by a compiled function, and prints as another one in each process"
+    return text
+
+
 if JIT:
 
     class _Locator(caching._CacheLocator):
@@ -263,6 +281,12 @@ if JIT:
 
     class _Cache(caching.FunctionCache):
         _impl_class = _Description
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            """The sources are in the name of the folder, so what is enclosed makes the only other difference. numba
+            takes the bytes of its pickle, which differ between processes wherever a compiled function is enclosed.
+            """
+            return sig, codegen.magic_tuple(), described(self._py_func)
 
     class _Signatures:
         """numba's files, one pair for each signature instead of one list for all signatures of a function.
