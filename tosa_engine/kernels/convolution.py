@@ -21,6 +21,7 @@ from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
 from .packing import per_channel_bias
+from .trim import trimmed
 from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Work, constant, flat
 
 if TYPE_CHECKING:
@@ -248,6 +249,6 @@ def transpose_conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 KERNELS = {
     (op, key): Kernel(prepare, tensor_ops.CONV, epilogue=key.startswith("i8"))
-    for op, prepare in (("CONV3D", conv3d), ("TRANSPOSE_CONV2D", transpose_conv2d))
+    for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
     for key in ("i8_i8_i32_acci32", "i8_i4_i32_acci32", "i16_i8_i48_acci48", "fp32_fp32_fp32_accfp32")
 }

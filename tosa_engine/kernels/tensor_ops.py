@@ -28,6 +28,7 @@ from .packing import (
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
+from .trim import trimmed
 from .variants import variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
@@ -207,14 +208,14 @@ KERNELS = {
     ("AVG_POOL2D", "i8_acci32"): Kernel(avg_pool2d_int, ("input_zp", "output_zp")),
     ("AVG_POOL2D", "i16_acci32"): Kernel(avg_pool2d_int, ("input_zp", "output_zp")),
     ("AVG_POOL2D", "fp32_accfp32"): Kernel(avg_pool2d_fp32, ("input_zp", "output_zp")),
-    ("CONV2D", "i8_i8_i32_acci32"): Kernel(conv2d_int, CONV, epilogue=True),
-    ("CONV2D", "i8_i4_i32_acci32"): Kernel(conv2d_int, CONV, epilogue=True),
-    ("CONV2D", "i16_i8_i48_acci48"): Kernel(conv2d_int16, CONV),
-    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(conv2d_fp32, CONV),
-    ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(depthwise_conv2d_int, CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(depthwise_conv2d_int, CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(depthwise_conv2d_int16, CONV),
-    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(depthwise_conv2d_fp32, CONV),
+    ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
+    ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
+    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV),
+    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV),
+    ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
+    ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
+    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV),
+    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV),
     ("MATMUL", "i8_i32"): Kernel(matmul_int, ("A_zp", "B_zp"), epilogue=True),
     ("MATMUL", "i16_i48"): Kernel(matmul_wide, ("A_zp", "B_zp")),
     ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp")),
