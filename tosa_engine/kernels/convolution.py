@@ -20,6 +20,7 @@ import numpy as np
 from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
+from .bounds import fits_output
 from .packing import per_channel_bias
 from .trim import trimmed
 from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Work, constant, flat
@@ -86,6 +87,7 @@ def inner(call: Call, window: Window, epilogue: Epilogue | None) -> Work:
     block = case.graph().main
     conv2d = tensor_ops.KERNELS["CONV2D", call.row.key]
     found = bind_operator(block.operators[-1], block)
+    found.proved = {label.replace(call.spec.name, "CONV2D"): ends for label, ends in call.proved.items()}
     return conv2d.prepare(found) if epilogue is None else conv2d.prepare(found, epilogue)
 
 
@@ -217,7 +219,7 @@ def wide(call: Call, loop: Callable[..., int], g: Sequence[int]) -> Work:
 
 def unproved(call: Call) -> bool:
     """Whether a REQUIRE on the sums could fail."""
-    return bool(call.acc_t.is_int) and not tensor_ops.fits_output(call)
+    return bool(call.acc_t.is_int) and not fits_output(call)
 
 
 def conv3d(call: Call, epilogue: Epilogue | None = None) -> Work:

@@ -1,8 +1,8 @@
 """Kernels of the tensor operators: how weights are packed, how work is split, which loop runs.
 
-CONV2D and MATMUL stand on the tile (but for int16 matrix products). A bound from the weights proves that the
-accumulator can't overflow on the way (no REQUIRE can fail); where it doesn't, `wide_loops` sums in 64 bits and tests
-every partial sum in the specification's order.
+CONV2D and MATMUL stand on the tile (but for int16 matrix products) where it is proved that the accumulator can't
+overflow on the way (no REQUIRE can fail); where it isn't, `wide_loops` sums in 64 bits and tests every partial sum in
+the specification's order.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import geometry as at
+from .bounds import fits_output
 from .epilogue import parameters
 from .int48 import conv2d_int48, depthwise_conv2d_int48, depthwise_fits
 from .matmul import matmul_fp32, matmul_int, matmul_wide
@@ -38,24 +39,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
     from .work import Run
-
-
-def accumulator_bound(call: Call) -> Array:
-    """Per output channel, the largest magnitude that any partial sum and the result with its bias can have."""
-    weight = constant(call, "weight").astype(np.int64) - call.weight_zp
-    sums = (
-        np.abs(weight).sum(axis=(0, 1)).reshape(-1)
-        if call.spec.name == "DEPTHWISE_CONV2D"
-        else np.abs(weight).sum(axis=tuple(range(1, weight.ndim)))
-    )
-    low, high = call.in_t.minimum, call.in_t.maximum
-    reach = max(abs(low - call.input_zp), abs(high - call.input_zp))
-    return np.asarray(sums * reach + np.abs(per_channel_bias(call, len(sums)).astype(np.int64)))
-
-
-def fits_output(call: Call) -> bool:
-    """Whether no partial sum, nor the result with its bias, can leave the accumulator's format."""
-    return bool(accumulator_bound(call).max() <= call.out_t.maximum)
 
 
 def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
@@ -159,7 +142,7 @@ def conv2d_wide(call: Call) -> Work:
     weight = np.ascontiguousarray(constant(call, "weight").astype(np.int32) - np.int32(call.weight_zp)).reshape(-1)
     bias = per_channel_bias(call, call.OC).astype(np.int64)
     out_max = call.out_t.maximum
-    checked = bool(accumulator_bound(call).max() > out_max)
+    checked = not fits_output(call)
     g = np.array(
         [call.N, call.IH, call.IW, call.IC, call.OH, call.OW, call.OC, call.KH, call.KW, *call.stride, *call.dilation,
          call.pad_top, call.pad_left, call.input_zp, out_max, checked], np.int64

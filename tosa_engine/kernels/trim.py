@@ -76,7 +76,9 @@ def trim(call: Call) -> Call:
     small = block.add(replace(weight, name=block.fresh(weight.name), shape=data.shape, data=data))
     names = [small.name if a.name == "weight" else call.tensor(a.name).name for a in call.spec.inputs]
     attributes = {**call.operator.attributes, "pad": tuple(pad)}
-    return bind_operator(replace(call.operator, inputs=names, attributes=attributes), block, call.graph)
+    found = bind_operator(replace(call.operator, inputs=names, attributes=attributes), block, call.graph)
+    found.proved = call.proved
+    return found
 
 
 AXES = {"d": ("D", "pad_d0"), "y": ("H", "pad_top"), "x": ("W", "pad_left")}
