@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from ..graph import Tensor
     from ..types import Array, DType, Shape
 
 
@@ -68,6 +69,15 @@ def of_values(values: Array) -> Interval:
     axes = tuple(range(values.ndim - 1))
     low, high = (values.min(axes), values.max(axes)) if axes else (values, values)
     return Interval(np.asarray(low, np.int64), np.asarray(high, np.int64))
+
+
+def of_tensor(tensor: Tensor) -> Interval | None:
+    """What a tensor can hold as far as itself tells; None for floats and shapes."""
+    if not (tensor.dtype.is_int or tensor.dtype.kind == "bool"):
+        return None
+    if tensor.data is None or tensor.data.size == 0 or tensor.variable:
+        return of_type(tensor.dtype)
+    return of_values(tensor.data)
 
 
 def between(low: Array | int, high: Array | int) -> Interval:
