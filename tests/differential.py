@@ -39,11 +39,12 @@ FATAL = {"INTDIV.R1": "SIGFPE", "GATHER.R1": "SIGABRT", "SCATTER.R1": "SIGABRT"}
 MISSED = {f"REDUCE_{name}.E2" for name in ("ALL", "ANY", "MAX", "MIN", "SUM")}
 DIES = "an error that it dies of"
 LEVEL = "a level that it calls unpredictable"
+NO_FILE = "an error that no file can hold"
 
 
 @dataclass(frozen=True)
 class Run:
-    """How an implementation took a graph: the verdict's word (or the signal that ended it), labels, outputs."""
+    """How an implementation took a graph: the verdict's word (or what kept it from having one), labels, outputs."""
 
     verdict: str
     label: str = ""
@@ -112,7 +113,10 @@ def _run(function: Any) -> Run:
 
 def on_reference(graph: Graph, feeds: dict[str, Array], folder: Path) -> Run:
     """The reference model's program on files in a folder."""
-    serialize.write(graph, folder / "graph.tosa")
+    try:
+        serialize.write(graph, folder / "graph.tosa")
+    except GraphError:  # a CLAMP to a value that isn't of the tensor's type
+        return Run(NO_FILE)
     for i, name in enumerate(graph.main.inputs):
         np.save(folder / f"in{i}.npy", feeds[name])
     outputs = [folder / f"out{i}.npy" for i in range(len(graph.outputs))]
@@ -174,6 +178,8 @@ def explanation(graph: Graph, ours: Run, theirs: Run) -> str:
 
 
 def _of_an_error(label: str, verdict: str) -> str:
+    if verdict == NO_FILE:
+        return NO_FILE
     if verdict in ("SIGSEGV", "SIGABRT"):
         return DIES
     if label in MISSED and verdict == "valid":

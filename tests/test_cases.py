@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .differential import FATAL, MISSED, UNTESTED, compare, load, on_kernels, on_oracle, unlike
+from .differential import DIES, FATAL, LEVEL, MISSED, UNTESTED, compare, load, on_kernels, on_oracle, unlike
 
 ROOT = Path(__file__).parents[1]
 CASES = sorted(path.with_suffix("") for path in (ROOT / "tests" / "cases").glob("*.json"))
@@ -33,6 +33,11 @@ def test_differences_are_explained(case: Path, tmp_path: Path) -> None:
     result = compare(graph, feeds, tmp_path, with_oracle=True)
     assert not result.is_finding, result.difference
     assert result.explained == json.loads(case.with_suffix(".txt").read_text(encoding="utf-8"))["explained"]
+
+
+def test_every_explanation_has_a_case() -> None:
+    explained = {json.loads(case.with_suffix(".txt").read_text(encoding="utf-8"))["explained"] for case in CASES}
+    assert {*UNTESTED, *FATAL, *MISSED, DIES, LEVEL, "INEXACT_ROUND"} - explained == set()
 
 
 def test_every_explanation_is_documented() -> None:

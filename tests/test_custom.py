@@ -157,6 +157,20 @@ def test_a_function_that_gives_something_else(declared: dict[str, Any], result: 
         Session(graph).run(None, {"x": X, "y": X})
 
 
+def test_a_function_that_gives_values_of_no_int48(declared: dict[str, Any]) -> None:
+    """They lie in int64: what follows would take them for values that were proved not to occur."""
+    declared["rows"] = [custom.row("48-bit", "EXT-INT16", in_t=types.i48)]
+    custom.unregister(DOMAIN, "rotate")
+    custom.register(DOMAIN, "rotate", lambda call, input1, input2: input1 + input2, **declared)
+    session, most = Session(rotation(dtype=types.i48)), types.i48.maximum
+    x = np.full((2, 3), most, np.int64)
+    session.run(None, {"x": x, "y": x * 0})
+    with pytest.raises(
+        TosaEngineError, match=rf"CUSTOM\.result: .* must give values -{most + 1} \.\. {most} for i48; it gave 0 \.\."
+    ):
+        session.run(None, {"x": x, "y": np.array([[1, 0, 0], [0, 0, -most]])})
+
+
 def test_the_page_is_true(root: Path) -> None:
     page = (root / "docs" / "custom.md").read_text(encoding="utf-8")
     code, printed = re.findall(r"```(?:python)?\n(.*?)```", page, flags=re.DOTALL)

@@ -193,10 +193,11 @@ def apart(first: tuple[int, int], second: tuple[int, int]) -> bool:
 def test_numerics_of_fused_bounds_follow_the_epilogue() -> None:
     """A CLAMP behind the RESCALE narrows the clip; a table is looked up last."""
     from tosa_engine.plan.fuse import Fusion
+    from tosa_engine.ranges import Analysis
 
     graph = expand(residual_net())
     calls = [bind_operator(op, graph.main) for op in graph.main.operators]
-    fusion = Fusion([c for c in calls if c.spec.inputs], graph.main.outputs, NONE)
+    fusion = Fusion([c for c in calls if c.spec.inputs], graph.main.outputs, NONE, Analysis())
     rescale = next(c for c in calls if c.operator.outputs == ["stem_i8"])
     after, behind = fusion.finish(rescale)
     assert (after.low, after.high, after.output_zp, after.table) == (-5, 120, -5, None)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tosa_engine import serialize, types
 from tosa_engine.errors import DataError, ParseError, TosaEngineError, Unsupported
 from tosa_engine.graph import Graph, Location, Operator, Tensor
-from tosa_engine.serialize import binary_write
+from tosa_engine.serialize import binary_write, schema
+from tosa_engine.serialize.json_read import Parser
 from tosa_engine.serialize.pack import record_of
 from tosa_engine.spec import TABLE
 
@@ -434,6 +435,56 @@ def test_mistakes_in_parts(place: str, mistakes: list[tuple[str, int, str]]) -> 
     before = f'{{"regions": [{{"blocks": [{{"{place}": [{{\n'
     for text, column, message in mistakes:
         test_mistakes_in_json(before + text, 2, column, message)
+
+
+LONG = ", ".join(str(i % 256) for i in range(300))  # numpy parses it
+LONG_MISTAKES = [
+    (", -0", None),
+    (", \t1 ,2\r\n", None),
+    (", 256", "data: 256 isn't within 0 to 255"),
+    (", -1", "data: -1 isn't within 0 to 255"),
+    (", 18446744073709551617", "data: 18446744073709551617 isn't within 0 to 255"),
+    (", 9223372036854775808", "data: 9223372036854775808 isn't within 0 to 255"),
+    (", 007", "data: Expecting ',' delimiter"),
+    (", 00", "data: Expecting ',' delimiter"),
+    (", 1 2", "data: Expecting ',' delimiter"),
+    (", 1,", "data: Expecting value"),
+    (",, 1", "data: Expecting value"),
+    (", - 1", "data: Expecting value"),
+    (", +1", "data: expected integers"),
+    (", 1\f", "data: expected integers"),
+    (", \v1", "data: expected integers"),
+    (", 1\u00a0", "data: expected integers"),
+    (", \u0661", "data: expected integers"),
+    (", 1.0", "data: expected integers"),
+    (", 1e1", "data: expected integers"),
+    (", 0x1", "data: expected integers"),
+    (", 1_0", "data: expected integers"),
+    (", [1", "data: expected integers"),
+    (", :", "data: expected integers"),
+    (", NaN", "data: expected integers"),
+    (", 1\0", "data: expected integers"),
+]
+
+
+@pytest.mark.parametrize(("more", "message"), LONG_MISTAKES)
+@pytest.mark.parametrize("first", [False, True])
+def test_long_lists_are_no_less_strict(more: str, message: str | None, first: bool) -> None:
+    words = more.removeprefix(",") + ", " + LONG if first else LONG + more
+    text = (
+        '{"regions": [{"blocks": [{"tensors": [{"name": "a", "shape": [9], "type": "INT8", "data": ['
+        + words
+        + "]}]}]}]}"
+    )
+    parser = Parser(text, "bad.json")
+    if message is None:
+        record = parser.root(schema.GRAPH)
+        (tensor,) = record["regions"][0]["blocks"][0]["tensors"]
+        assert tensor["data"] == bytes(json.loads(f"[{words}]"))
+        return
+    with pytest.raises(ParseError) as caught:
+        parser.root(schema.GRAPH)
+    assert caught.value.message == message
 
 
 def test_a_position_is_shown_with_its_line() -> None:

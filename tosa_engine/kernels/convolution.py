@@ -20,7 +20,9 @@ import numpy as np
 from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
+from .bounds import fits_output
 from .packing import per_channel_bias
+from .trim import trimmed
 from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Loop, Work, constant, flat
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def inner(call: Call, window: Window, epilogue: Epilogue | None) -> Work:
     block = case.graph().main
     conv2d = tensor_ops.KERNELS["CONV2D", call.row.key]
     found = bind_operator(block.operators[-1], block)
+    found.proved = {label.replace(call.spec.name, "CONV2D"): ends for label, ends in call.proved.items()}
     return conv2d.prepare(found) if epilogue is None else conv2d.prepare(found, epilogue)
 
 
@@ -216,7 +219,7 @@ def wide(call: Call, loop: Callable[..., int], g: Sequence[int]) -> Work:
 
 def unproved(call: Call) -> bool:
     """Whether a REQUIRE on the sums could fail."""
-    return bool(call.acc_t.is_int) and not tensor_ops.fits_output(call)
+    return bool(call.acc_t.is_int) and not fits_output(call)
 
 
 def conv3d(call: Call, epilogue: Epilogue | None = None) -> Work:
@@ -248,6 +251,6 @@ def transpose_conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 KERNELS = {
     (op, key): Kernel(prepare, tensor_ops.CONV, epilogue=key.startswith("i8"))
-    for op, prepare in (("CONV3D", conv3d), ("TRANSPOSE_CONV2D", transpose_conv2d))
+    for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
     for key in ("i8_i8_i32_acci32", "i8_i4_i32_acci32", "i16_i8_i48_acci48", "fp32_fp32_fp32_accfp32")
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
+from .bounds import holds
 from .data_layout import strip
 from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -62,10 +63,13 @@ def arithmetic_int(code: int) -> Callable[[Call], Work]:
         dims, sa, sb = (np.array(v, np.int64) for v in collapse(shape, call.shape1, call.shape2))
         count = types.count(shape)
         wrap = call.spec.name == "MUL" and shift == 0
+        untested = call.shape1 == call.shape2 and (wrap or (call.spec.name != "MUL" and holds(call, "R1")))
 
         def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
             a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
+            if untested:
+                return Loop(ewise_loops.low_bits, code, a, b, out, count=count)
             return Loop(ewise_loops.arithmetic, code, shift, wrap, a, b, dims, sa, sb, out, count=count)
 
         return Work(blocks(count), 0.3 * count, bind)
@@ -169,15 +173,15 @@ def beyond(shift: Array, bits: int) -> Array:
 
 def arithmetic_right_shift(call: Call) -> Work:
     """Towards minus infinity; with `round`, plus the last bit that was shifted out."""
-    bits, rounds = call.in_out_t.bits, call.round
+    bits, rounds, untested = call.in_out_t.bits, call.round, holds(call, "R1")
 
-    def function(a: Array, b: Array, out: Array) -> Array:
+    def function(a: Array, b: Array, out: Array) -> Array | None:
         np.right_shift(a, b, out=out)
         if rounds:
             one = a.dtype.type(1)
             last = np.right_shift(a, np.maximum(b, one) - one) & one
             np.add(out, last, out=out, where=b > 0)
-        return beyond(b, bits)
+        return None if untested else beyond(b, bits)
 
     return by_numpy(call.shape_of("output"), 2.0 if rounds else 0.8, function)
 
@@ -186,11 +190,11 @@ def logical_shift(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
     """Shifts of the bits, read as unsigned."""
 
     def prepare(call: Call) -> Work:
-        bits, unsigned = call.in_out_t.bits, f"u{call.in_out_t.storage}"
+        bits, unsigned, untested = call.in_out_t.bits, f"u{call.in_out_t.storage}", holds(call, "R1")
 
-        def function(a: Array, b: Array, out: Array) -> Array:
+        def function(a: Array, b: Array, out: Array) -> Array | None:
             ufunc(a.view(unsigned), b.view(unsigned), out=out.view(unsigned))
-            return beyond(b, bits)
+            return None if untested else beyond(b, bits)
 
         return by_numpy(call.shape_of("output"), 0.8, function)
 
@@ -201,11 +205,11 @@ def intdiv(call: Call) -> Work:
     """In float64, cut to integers: a quotient of two int32 that isn't an integer is 2^-31 away from the next one, far
     more than float64 rounds.
     """
-    least = call.in_out_t.minimum
+    least, untested = call.in_out_t.minimum, holds(call, "R1", "R2")
 
-    def function(a: Array, b: Array, out: Array) -> Array:
+    def function(a: Array, b: Array, out: Array) -> Array | None:
         np.divide(a, b, out=out, dtype=np.float64, casting="unsafe")
-        return np.asarray((b == 0) | ((b == -1) & (a == least)))
+        return None if untested else np.asarray((b == 0) | ((b == -1) & (a == least)))
 
     return by_numpy(call.shape_of("output"), 3.0, function)
 

@@ -1,7 +1,8 @@
 """Compiled elementwise loops: integer arithmetic with its REQUIREs, RESCALE, the interpolated TABLE.
 
 `low` and `high` are element positions in the output. Tests are gathered without branches, so that the loops stay vector
-code; when one fails, the start of its run is returned.
+code; when one fails, the start of its run is returned. Results are cast to the output's type where their low bits are
+meant: numpy's scalars wrap around then, too.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def apply(op: int, shift: int, a: Any, step_a: int, b: Any, step_b: int, out: An
     for i in range(len(out)):
         value = combine(op, shift, a[i * step_a], b[i * step_b])
         bad |= value > I32_MAX or value < I32_MIN
-        out[i] = value
+        out[i] = np.int32(value)
     return bad
 
 
@@ -84,6 +85,24 @@ def arithmetic(
     return -1
 
 
+@jit
+def low_bits(op: int, a: Any, b: Any, out: Any, low: int, high: int) -> int:
+    """ADD, SUB and MUL of tensors of one shape, the low 32 bits: where the result is proved to fit, and MUL without a
+    shift.
+    """
+    left, right, target = a[low:high], b[low:high], out[low:high]
+    if op == ADD:
+        for i in range(len(target)):
+            target[i] = np.int32(np.int64(left[i]) + np.int64(right[i]))
+    elif op == SUB:
+        for i in range(len(target)):
+            target[i] = np.int32(np.int64(left[i]) - np.int64(right[i]))
+    else:
+        for i in range(len(target)):
+            target[i] = np.int32(np.int64(left[i]) * np.int64(right[i]))
+    return -1
+
+
 @inline
 def scale(value: Any, multiplier: Any, shift: Any, double: Any) -> Any:
     """numerics.scale.apply_scale_32 (or _16); `double` is 2^30 for DOUBLE_ROUND with shift > 31, else 0."""
@@ -98,7 +117,7 @@ def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: 
     Returns whether an element violates a REQUIRE. See `rescale` for g.
     """
     zero_in, zero_out, low, high, mask, limited = g[0], g[1], g[2], g[3], g[4], g[5] != 0
-    bad = False
+    kind, bad = out.dtype.type, False
     for i in range(len(out)):
         c = i * step
         value = (np.int64(x[i]) & mask) - zero_in
@@ -107,7 +126,7 @@ def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: 
         after = result + zero_out
         wrong = result > I32_MAX or result < I32_MIN or after > I32_MAX or after < I32_MIN
         bad |= wrong or (limited and (value < -half or value >= half))
-        out[i] = min(max(after, low), high)
+        out[i] = kind(min(max(after, low), high))
     return bad
 
 
@@ -126,6 +145,33 @@ def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, 
             bad = rescale_run(source, multiplier[first:end], shift[first:end], double[first:end], 1, g, target)
         if bad:
             return int(at)
+        at += run
+    return -1
+
+
+@inline
+def rescale_run_untested(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: Any, out: Any) -> None:
+    zero_in, zero_out, low, high, mask = g[0], g[1], g[2], g[3], g[4]
+    kind = out.dtype.type
+    for i in range(len(out)):
+        c = i * step
+        result = scale((np.int64(x[i]) & mask) - zero_in, multiplier[c], shift[c], double[c])
+        out[i] = kind(min(max(result + zero_out, low), high))
+
+
+@jit
+def rescale_untested(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, low: int, high: int) -> int:
+    """`rescale` where it is proved that no element violates a REQUIRE."""
+    channels = len(multiplier)
+    at = low
+    while at < high:
+        first = at % channels
+        run = min(channels - first, high - at) if channels > 1 else high - at
+        source, target, end = x[at : at + run], out[at : at + run], first + run
+        if channels == 1:
+            rescale_run_untested(source, multiplier, shift, double, 0, g, target)
+        else:
+            rescale_run_untested(source, multiplier[first:end], shift[first:end], double[first:end], 1, g, target)
         at += run
     return -1
 

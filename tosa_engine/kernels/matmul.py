@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import geometry as at
+from .bounds import fits_output
 from .epilogue import parameters
 from .variants import MOST_ROWS, TILE, variant
-from .work import BUFFER_BYTES, I32_MAX, LEAST_UNITS, Loop, Work, flat, geometry
+from .work import BUFFER_BYTES, LEAST_UNITS, Loop, Work, flat, geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,16 +20,11 @@ if TYPE_CHECKING:
     from .work import Epilogue, Run
 
 
-def matmul_bound(call: Call) -> int:
-    reach = [max(abs(call.in_t.minimum - z), abs(call.in_t.maximum - z)) for z in (call.A_zp, call.B_zp)]
-    return int(call.C * reach[0] * reach[1])
-
-
 def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     """MATMUL of int8."""
     from . import tensor_loops
 
-    if matmul_bound(call) > I32_MAX:
+    if not fits_output(call):
         assert epilogue is None
         return matmul_wide(call)
     panels, pairs = -(-call.W // 16), -(-call.C // 2)

@@ -1,8 +1,8 @@
 """Kernels of the tensor operators: how weights are packed, how work is split, which loop runs.
 
-CONV2D and MATMUL stand on the tile (but for int16 matrix products). A bound from the weights proves that the
-accumulator can't overflow on the way (no REQUIRE can fail); where it doesn't, `wide_loops` sums in 64 bits and tests
-every partial sum in the specification's order.
+CONV2D and MATMUL stand on the tile (but for int16 matrix products) where it is proved that the accumulator can't
+overflow on the way (no REQUIRE can fail); where it isn't, `wide_loops` sums in 64 bits and tests every partial sum in
+the specification's order.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from . import geometry as at
 from . import winograd
+from .bounds import accumulator_bound, fits_output
 from .depthwise import depthwise_int8
 from .epilogue import parameters
 from .int48 import conv2d_int48, depthwise_conv2d_int48, depthwise_fits
@@ -29,6 +30,7 @@ from .packing import (
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
+from .trim import trimmed
 from .variants import TILE, variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
@@ -38,24 +40,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
     from .work import Run
-
-
-def accumulator_bound(call: Call) -> Array:
-    """Per output channel, the largest magnitude that any partial sum and the result with its bias can have."""
-    weight = constant(call, "weight").astype(np.int64) - call.weight_zp
-    sums = (
-        np.abs(weight).sum(axis=(0, 1)).reshape(-1)
-        if call.spec.name == "DEPTHWISE_CONV2D"
-        else np.abs(weight).sum(axis=tuple(range(1, weight.ndim)))
-    )
-    low, high = call.in_t.minimum, call.in_t.maximum
-    reach = max(abs(low - call.input_zp), abs(high - call.input_zp))
-    return np.asarray(sums * reach + np.abs(per_channel_bias(call, len(sums)).astype(np.int64)))
-
-
-def fits_output(call: Call) -> bool:
-    """Whether no partial sum, nor the result with its bias, can leave the accumulator's format."""
-    return bool(accumulator_bound(call).max() <= call.out_t.maximum)
 
 
 def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
@@ -99,11 +83,10 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     """DEPTHWISE_CONV2D of int8 input and int8 or int4 weights."""
-    bound = accumulator_bound(call)
-    if bound.max() > call.out_t.maximum:
+    if not fits_output(call):
         assert epilogue is None
         return depthwise_conv2d_wide(call)
-    return depthwise_int8(call, epilogue, bound)
+    return depthwise_int8(call, epilogue, np.broadcast_to(accumulator_bound(call), (call.C * call.M,)))
 
 
 def conv2d_fp32(call: Call) -> Work:
@@ -151,7 +134,7 @@ def conv2d_wide(call: Call) -> Work:
     weight = np.ascontiguousarray(constant(call, "weight").astype(np.int32) - np.int32(call.weight_zp)).reshape(-1)
     bias = per_channel_bias(call, call.OC).astype(np.int64)
     out_max = call.out_t.maximum
-    checked = bool(accumulator_bound(call).max() > out_max)
+    checked = not fits_output(call)
     g = np.array(
         [call.N, call.IH, call.IW, call.IC, call.OH, call.OW, call.OC, call.KH, call.KW, *call.stride, *call.dilation,
          call.pad_top, call.pad_left, call.input_zp, out_max, checked], np.int64
@@ -200,14 +183,14 @@ KERNELS = {
     ("AVG_POOL2D", "i8_acci32"): Kernel(avg_pool2d_int, ("input_zp", "output_zp")),
     ("AVG_POOL2D", "i16_acci32"): Kernel(avg_pool2d_int, ("input_zp", "output_zp")),
     ("AVG_POOL2D", "fp32_accfp32"): Kernel(avg_pool2d_fp32, ("input_zp", "output_zp")),
-    ("CONV2D", "i8_i8_i32_acci32"): Kernel(conv2d_int, CONV, epilogue=True),
-    ("CONV2D", "i8_i4_i32_acci32"): Kernel(conv2d_int, CONV, epilogue=True),
-    ("CONV2D", "i16_i8_i48_acci48"): Kernel(conv2d_int16, CONV),
-    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(conv2d_fp32, CONV),
-    ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(depthwise_conv2d_int, CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(depthwise_conv2d_int, CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(depthwise_conv2d_int16, CONV),
-    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(depthwise_conv2d_fp32, CONV),
+    ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
+    ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
+    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV),
+    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV),
+    ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
+    ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
+    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV),
+    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV),
     ("MATMUL", "i8_i32"): Kernel(matmul_int, ("A_zp", "B_zp"), epilogue=True),
     ("MATMUL", "i16_i48"): Kernel(matmul_wide, ("A_zp", "B_zp")),
     ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp")),

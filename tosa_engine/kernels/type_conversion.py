@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
+from .bounds import holds
 from .ewise_binary import by_numpy
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -87,11 +88,12 @@ def rescale(call: Call) -> Work:
     mask = (1 << call.in_t.bits) - 1 if call.input_unsigned else -1
     g = np.array([input_zp, output_zp, low_value, high_value, mask, call.scale32], np.int64)
     count = types.count(call.shape_of("output"))
+    loop = ewise_loops.rescale_untested if holds(call, "R3" if call.scale32 else "R4", "R5") else ewise_loops.rescale
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
 
-        return Loop(ewise_loops.rescale, x, multiplier, shift, double, g, out, count=count)
+        return Loop(loop, x, multiplier, shift, double, g, out, count=count)
 
     return Work(blocks(count), 0.5 * count, bind)
 

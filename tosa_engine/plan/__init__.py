@@ -19,6 +19,7 @@ from ..spec import bind_operator
 from .arena import Life, place
 from .fuse import fuse
 from .late import late_work, unknown
+from .proofs import prove, prove_alone
 from .steps import Plan, Step
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def _plan_block(
     if optimise:
         calls = _live(calls, block, keep)
         calls = _fold(calls, block, constants)
-    fused = fuse(calls, block.outputs, keep) if optimise else {}
+    fused: Mapping[int, Step] = {}
+    if optimise:
+        fused = fuse(calls, block.outputs, keep, prove(calls))
+    else:
+        calls = [prove_alone(call) for call in calls]
     taken = {id(c) for step in fused.values() for c in step.calls}
     steps: list[Step] = []
     for i, call in enumerate(calls):
@@ -95,7 +100,12 @@ def _plan_block(
 
 
 def prepare(call: Call, level: Level | None = None) -> Work:
-    """The work of one operator by its kernel, now or when its constants are known."""
+    """The work of one operator by its kernel, for all values of its inputs' types."""
+    return _work(prove_alone(call), level)
+
+
+def _work(call: Call, level: Level | None = None) -> Work:
+    """Work now, or when the operator's constants are known."""
     assert call.row is not None
     kernel = KERNELS[call.spec.name, call.row.key]
     return late_work(kernel, call, level) if unknown(kernel, call) else kernel.prepare(call)
@@ -105,7 +115,7 @@ def _single(call: Call, level: Level | None) -> Step:
     assert call.row is not None
     kernel = KERNELS[call.spec.name, call.row.key]
     operator = call.operator
-    work = None if kernel.alias and not unknown(kernel, call) else prepare(call, level)
+    work = None if kernel.alias and not unknown(kernel, call) else _work(call, level)
     return Step((call,), tuple(operator.inputs), tuple(operator.outputs), work)
 
 

@@ -2,53 +2,41 @@
 
 Three patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
 ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. Another RESCALE takes the CLAMP behind it.
-Each is done only when bounds prove that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in
+Each is done only where it is proved that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in
 between, and none of them is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from .. import types
 from ..kernels import KERNELS, Epilogue
-from ..kernels.matmul import matmul_bound
+from ..kernels.bounds import fits_output
 from ..kernels.rescaled import rescale_by_one, rescaled_binary
-from ..kernels.tensor_ops import accumulator_bound
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
-from ..kernels.work import I32_MAX
-from ..numerics.scale import apply_scale_32
-from ..ranges import Analysis, analyse_calls
 from .late import unknown
 from .steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..ranges import Analysis
     from ..spec.table import Call
-    from ..types import Array
 
 
 class Fusion:
     """Looks for patterns around one operator. `readers` counts how often a tensor is read, `only` finds its reader."""
 
-    def __init__(self, calls: list[Call], outputs: list[str], keep: frozenset[str]) -> None:
-        self.calls = calls
+    def __init__(self, calls: list[Call], outputs: list[str], keep: frozenset[str], analysis: Analysis) -> None:
+        self.calls, self.analysis = calls, analysis
         self.producer = {n: c for c in calls for n in c.operator.outputs}
         self.readers: dict[str, list[Call]] = {}
         for call in calls:
             for name in call.operator.inputs:
                 self.readers.setdefault(name, []).append(call)
         self.fixed = keep | set(outputs)
-
-    @cached_property
-    def analysis(self) -> Analysis:
-        """What is known of all inputs; asked where a bound from the weights alone doesn't do."""
-        return analyse_calls(self.calls)
 
     def next(self, name: str, op: str) -> Call | None:
         """The only reader of a tensor that needn't be stored, if it is this operator reading it as its first input."""
@@ -71,13 +59,10 @@ class Fusion:
         """The step of an int32 producer with what follows it."""
         assert call.row is not None
         kernel = KERNELS[call.spec.name, call.row.key]
-        if not kernel.epilogue or unknown(kernel, call):
-            return None
-        bound = np.array(matmul_bound(call)) if call.spec.name == "MATMUL" else accumulator_bound(call)
-        if bound.max() > I32_MAX:
+        if not kernel.epilogue or unknown(kernel, call) or not fits_output(call):
             return None
         found = self.next(call.operator.outputs[0], "RESCALE")
-        if found is None or not (rescale_is_safe(found, bound) or self.proved_rescale(found)):
+        if found is None or not self.proved_rescale(found):
             return None
         after, calls = self.finish(found)
         work = kernel.prepare(call, after)
@@ -118,9 +103,7 @@ class Fusion:
         found = [side for side in sides if side is not None]
         if len(found) != len(sides) or {s.rescale.in_t for s in found if s.rescale is not None} != {last.out_t}:
             return None
-        reach = found[0].reach * found[1].reach if call.spec.name == "MUL" else found[0].reach + found[1].reach
-        safe = reach <= I32_MAX and rescale_is_safe(last, np.array(reach))
-        if not safe and not (self.analysis.proved(call) and self.proved_rescale(last)):
+        if not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
         after, behind = self.finish(last)
         if after.table is not None:
@@ -134,16 +117,12 @@ class Fusion:
 
     def side(self, call: Call, name: str, argument: str) -> Side | None:
         """An input of `call` that a RESCALE from int8 or int16 makes, or a constant of int32."""
-        values = call.constant(argument)
-        if values is not None:
-            wide = np.abs(values.astype(np.int64))
-            known = call.tensor(argument).dtype is types.i32
-            return Side(None, name, IDENTITY, 0, int(wide.max(initial=0))) if known else None
+        if call.constant(argument) is not None:
+            return Side(None, name, IDENTITY, 0) if call.tensor(argument).dtype is types.i32 else None
         rescale = self.before(name, "RESCALE")
-        reach = None if rescale is None else _reach(rescale)
-        if rescale is None or reach is None:
+        if rescale is None or not (_widens(rescale) and self.analysis.proved(rescale)):
             return None
-        return Side(rescale, rescale.operator.inputs[0], _scale(rescale), zero_points(rescale)[0], reach)
+        return Side(rescale, rescale.operator.inputs[0], _scale(rescale), zero_points(rescale)[0])
 
     def rescale(self, call: Call) -> Step | None:
         """RESCALE by one scale whose REQUIREs hold for all inputs, and a CLAMP behind it."""
@@ -169,14 +148,13 @@ IDENTITY = (4, 2, 0)  # (4 * value + 2) >> 2
 @dataclass(frozen=True)
 class Side:
     """An input of an operator between RESCALEs: who scales it (None: nobody), the tensor that is read, its scale and
-    zero point, and the largest magnitude of the scaled values.
+    zero point.
     """
 
     rescale: Call | None
     tensor: str
     scale: tuple[int, int, int]
     zero: int
-    reach: int
 
 
 def _scale(rescale: Call) -> tuple[int, int, int]:
@@ -192,47 +170,15 @@ def _of_int32(call: Call) -> bool:
     return call.in_out_t is types.i32
 
 
-def rescale_is_safe(call: Call, bound: Array) -> bool:
-    """Whether no REQUIRE of a RESCALE can fail for values of magnitude `bound` (per channel, or one for all).
-
-    The results grow with the value, so that its two ends tell all.
-    """
-    multiplier, shift, _ = rescale_numbers(call)
-    if call.in_t is not types.i32 or bool(((multiplier < 0) | (shift < 2) | (shift > 62)).any()):
-        return False
-    zero = zero_points(call)[1]
-    double = call.rounding_mode == "DOUBLE_ROUND"
-    channels = max(len(multiplier), bound.size)
-    scales = zip(*(np.broadcast_to(v.reshape(-1), (channels,)) for v in (multiplier, shift, bound)), strict=True)
-    for m, s, most in {(int(m), int(s), int(b)) for m, s, b in scales}:
-        if call.scale32 and not most < 1 << (s - 1):
-            return False
-        for end in (-most, most):
-            scaled = apply_scale_32(end, m, s, double)
-            if max(abs(scaled), abs(scaled + zero)) > I32_MAX:
-                return False
-    return True
+def _widens(call: Call) -> bool:
+    """Whether a RESCALE is one from int8 or int16 to int32, the same for all channels."""
+    wide = call.in_t in (types.i8, types.i16) and call.out_t is types.i32 and zero_points(call)[1] == 0
+    return wide and not call.per_channel and not call.input_unsigned
 
 
-def _reach(call: Call) -> int | None:
-    """The largest magnitude that a RESCALE to int32 gives; None when it isn't one, or a value is illegal."""
-    if call.in_t not in (types.i8, types.i16) or call.out_t is not types.i32 or call.per_channel or call.input_unsigned:
-        return None
-    multiplier, shift, _ = rescale_numbers(call)
-    m, s = int(multiplier[0]), int(shift[0])
-    if m < 0 or not 2 <= s <= 62:
-        return None
-    zero, zero_out = zero_points(call)
-    ends = [value - zero for value in (call.in_t.minimum, call.in_t.maximum)]
-    if zero_out != 0 or (call.scale32 and not all(-(1 << (s - 1)) <= v < 1 << (s - 1) for v in ends)):
-        return None
-    reach = max(abs(apply_scale_32(v, m, s, call.rounding_mode == "DOUBLE_ROUND")) for v in ends)
-    return reach if reach <= I32_MAX else None
-
-
-def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str]) -> Mapping[int, Step]:
+def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str], analysis: Analysis) -> Mapping[int, Step]:
     """Steps by the position of the operator that ends them. The operators in them get no step of their own."""
-    fusion = Fusion(calls, outputs, keep)
+    fusion = Fusion(calls, outputs, keep, analysis)
     position = {id(call): i for i, call in enumerate(calls)}
     found: dict[int, Step] = {}
     taken: set[int] = set()

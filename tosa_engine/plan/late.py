@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..infer import bind_values, waits
 from ..kernels.work import Work, aligned
+from .proofs import prove_alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def late_work(kernel: Kernel, call: Call, level: Level | None = None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         def run(low: int, high: int, scratch: Sequence[Array]) -> int:
             known = bind_values(call, _values(call, kernel, inputs), level)
-            work = kernel.prepare(known)
+            work = kernel.prepare(prove_alone(known))
             return work.bind(inputs, outputs)(0, work.units, [aligned(count, dtype) for dtype, count in work.scratch])
 
         return run

@@ -23,10 +23,11 @@ from . import (
     type_conversion,
 )
 from .findings import DEPENDS, PROVED, VIOLATED, Facts, Finding
-from .interval import of_type, of_values
+from .interval import of_tensor
+from .one_by_one import Known, refine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..graph import Block, Graph, Tensor
     from ..spec.table import Call
@@ -61,7 +62,8 @@ class Analysis:
 
     def __init__(self) -> None:
         self.intervals: dict[str, Interval] = {}
-        self.findings: dict[int, list[Finding]] = {}  # by the identity of the operator
+        self.findings: dict[int, Sequence[Finding]] = {}  # by the identity of the operator
+        self._writers: dict[str, tuple[int, Call]] = {}
 
     def start(self, tensor: Tensor) -> None:
         """A tensor that nobody computes: a constant's values, or all values of the format."""
@@ -71,8 +73,12 @@ class Analysis:
 
     def step(self, call: Call) -> None:
         """One operator, after those that write its inputs."""
-        found, self.findings[id(call.operator)] = transfer(call, self.intervals)
+        found, findings = transfer(call, self.intervals)
+        if found is not None:
+            found, findings = refine(call, found, findings, Known(self.intervals, self._writers))
+        self.findings[id(call.operator)] = findings
         for tensor in _outputs(call):
+            self._writers[tensor.name] = len(self.findings), call
             interval = of_tensor(tensor) if found is None else found
             if interval is not None:
                 self.intervals[tensor.name] = interval
@@ -83,15 +89,7 @@ class Analysis:
         return len(findings) > 0 and all(f.verdict == PROVED for f in findings)
 
 
-def of_tensor(tensor: Tensor) -> Interval | None:
-    """What a tensor can hold as far as itself tells; None for floats and shapes."""
-    if not (tensor.dtype.is_int or tensor.dtype.kind == "bool"):
-        return None
-    known = tensor.data is not None and tensor.data.size > 0 and not tensor.variable
-    return of_values(tensor.data) if known and tensor.data is not None else of_type(tensor.dtype)
-
-
-def transfer(call: Call, intervals: Mapping[str, Interval]) -> tuple[Interval | None, list[Finding]]:
+def transfer(call: Call, intervals: Mapping[str, Interval]) -> tuple[Interval | None, Sequence[Finding]]:
     """The interval of an operator's output, and what is known of its REQUIREs; None where only its type is known.
 
     `intervals` has the integer inputs by tensor name; of those it lacks, all values of the type are assumed.

@@ -22,7 +22,7 @@ def _weights(call: Call, weight: Interval, weight_zp: Interval) -> Interval:
     data = call.constant("weight")
     if data is None or not weight_zp.exact:
         return sub(weight, weight_zp)
-    known = data.astype(np.int64) - weight_zp.low
+    known = data.astype(np.int16) - weight_zp.low.astype(np.int16)
     return Interval(known, known)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,8 +26,9 @@ NOTHING: Final = np.zeros(0, np.int64)
 class Finding:
     """One REQUIRE of one operator.
 
-    `low`, `high` bound the value that is tested, `least`, `most` are what the REQUIRE allows: int64 arrays of shape
-    [C] (or one entry for all channels), and empty where the REQUIRE isn't about a range.
+    `value` bounds what is tested, `limits` are what the REQUIRE allows: int64 arrays of shape [C] or [], or integers;
+    empty where the REQUIRE isn't about a range. `low`, `high`, `least` and `most` are the same with an entry for each
+    channel (or one for all).
     """
 
     node: str
@@ -34,10 +36,28 @@ class Finding:
     label: str
     text: str
     verdict: str
-    low: Array
-    high: Array
-    least: Array
-    most: Array
+    value: tuple[Array, Array]
+    limits: tuple[Array | int, Array | int]
+
+    @cached_property
+    def _ends(self) -> tuple[Array, ...]:
+        return tuple(np.broadcast_arrays(*(np.atleast_1d(end) for end in (*self.value, *self.limits))))
+
+    @property
+    def low(self) -> Array:
+        return self._ends[0]
+
+    @property
+    def high(self) -> Array:
+        return self._ends[1]
+
+    @property
+    def least(self) -> Array:
+        return self._ends[2]
+
+    @property
+    def most(self) -> Array:
+        return self._ends[3]
 
     @property
     def margins(self) -> Array:
@@ -83,15 +103,13 @@ class Facts:
         """A value must be in least .. most. `surely` bounds a value that every element has, where `value` is a hull
         over several (partial sums): only it can show that all inputs violate the REQUIRE.
         """
-        sure = value if surely is None else surely
+        ends, limits = (value.low, value.high), (least, most)
         if bool(((value.low >= least) & (value.high <= most)).all()):
-            verdict = PROVED
-        elif bool(((sure.low > most) | (sure.high < least)).any()):
-            verdict = VIOLATED
-        else:
-            verdict = DEPENDS
-        arrays = np.broadcast_arrays(*(np.atleast_1d(v) for v in (value.low, value.high, least, most)))
-        self._add(rule, verdict, *arrays)
+            self._add(rule, PROVED, ends, limits)
+            return value
+        sure = value if surely is None else surely
+        violated = bool(((sure.low > most) | (sure.high < least)).any())
+        self._add(rule, VIOLATED if violated else DEPENDS, ends, limits)
         return value.clip(least, most)
 
     def fits(self, rule: str, value: Interval, dtype: DType, surely: Interval | None = None) -> Interval:
@@ -103,18 +121,19 @@ class Facts:
 
     def decide(self, rule: str, verdict: str) -> None:
         """A REQUIRE that isn't about a range."""
-        self._add(rule, verdict, NOTHING, NOTHING, NOTHING, NOTHING)
+        self._add(rule, verdict, (NOTHING, NOTHING), (NOTHING, NOTHING))
 
     def depends(self, *rules: str) -> None:
         for rule in rules:
             self.decide(rule, DEPENDS)
 
-    def _add(self, rule: str, verdict: str, low: Array, high: Array, least: Array, most: Array) -> None:
-        require = next(r for r in self.call.spec.requires if r.label == f"{self.call.spec.name}.{rule}")
+    def _add(
+        self, rule: str, verdict: str, value: tuple[Array, Array], limits: tuple[Array | int, Array | int]
+    ) -> None:
+        label = f"{self.call.spec.name}.{rule}"
+        require = next(r for r in self.call.spec.requires if r.label == label)
         tensor = self.call.tensor_name(self.call.spec.outputs[0].name)
-        found = Finding(
-            self.call.operator.name, tensor, require.label, require.text, verdict, low, high, least, most
-        )  # fmt: skip
+        found = Finding(self.call.operator.name, tensor, label, require.text, verdict, value, limits)
         before = self._found.get(require.label)
         if before is None or _rank(found) < _rank(before):
             self._found[require.label] = found

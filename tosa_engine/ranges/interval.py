@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from ..graph import Tensor
     from ..types import Array, DType, Shape
 
 
@@ -32,7 +34,8 @@ class Interval:
 
     def clip(self, least: Array | int, most: Array | int) -> Interval:
         """Both ends moved into least .. most: what is left where these are the values that go on."""
-        return Interval(np.clip(self.low, least, most), np.clip(self.high, least, most))
+        low, high = (np.minimum(np.maximum(end, least), most) for end in (self.low, self.high))
+        return Interval(low, high)
 
     def flat(self) -> Interval:
         """One pair for all channels."""
@@ -54,6 +57,7 @@ class Interval:
         return Interval(low, high)
 
 
+@cache
 def of_type(dtype: DType) -> Interval:
     """All values that a tensor of this format can hold; of int4 that includes -8."""
     low = dtype.stored_minimum if dtype.is_int else dtype.minimum
@@ -62,9 +66,18 @@ def of_type(dtype: DType) -> Interval:
 
 def of_values(values: Array) -> Interval:
     """The least and the greatest of known values, for each index of the last axis."""
-    wide = values.astype(np.int64)
-    axes = tuple(range(wide.ndim - 1))
-    return Interval(wide.min(axes), wide.max(axes)) if wide.ndim else Interval(wide, wide)
+    axes = tuple(range(values.ndim - 1))
+    low, high = (values.min(axes), values.max(axes)) if axes else (values, values)
+    return Interval(np.asarray(low, np.int64), np.asarray(high, np.int64))
+
+
+def of_tensor(tensor: Tensor) -> Interval | None:
+    """What a tensor can hold as far as itself tells; None for floats and shapes."""
+    if not (tensor.dtype.is_int or tensor.dtype.kind == "bool"):
+        return None
+    if tensor.data is None or tensor.data.size == 0 or tensor.variable:
+        return of_type(tensor.dtype)
+    return of_values(tensor.data)
 
 
 def between(low: Array | int, high: Array | int) -> Interval:

@@ -11,7 +11,8 @@ from .interval import Interval, between, corners
 if TYPE_CHECKING:
     from ..types import Array
 
-ELEMENTS: Final = 1 << 18  # of one piece of the work
+ELEMENTS: Final = 1 << 16  # of one piece of the work
+EXACT: Final = 1 << 53  # sums below this are exact in float64
 
 
 def products(
@@ -24,6 +25,10 @@ def products(
         value: broadcasts to [rows, depth].
         absent: [depth] bool: places whose product may be missing, as on padding.
     """
+    if weight.high is weight.low and weight.low.shape == (rows, depth) and value.low.ndim < 2:
+        known = _around_zero(weight.low, np.broadcast_to(value.low, depth), np.broadcast_to(value.high, depth))
+        if known is not None:
+            return known, known
     ends = [np.empty(rows, np.int64) for _ in range(4)]
     step = max(1, ELEMENTS // depth)
     for start in range(0, rows, step):
@@ -34,6 +39,32 @@ def products(
         for end, found in zip(ends, _ends(low, high), strict=True):
             end[part] = found
     return Interval(ends[0], ends[1]), Interval(ends[2], ends[3])
+
+
+def _around_zero(weight: Array, low: Array, high: Array) -> Interval | None:
+    """All partial sums, and the sum, of products of known weights and values whose intervals hold 0: the bounds only
+    grow along the way. None where an interval doesn't hold 0, or float64 isn't exact.
+
+    Positive weights take the value's high end for the most, negative ones its low end: with the sums over all weights
+    and over the positive ones, for both ends, everything is there.
+    """
+    rows, depth = weight.shape
+    reach = max(-int(low.min()), int(high.max())) * max(-int(weight.min()), int(weight.max())) * depth
+    if reach >= EXACT or bool((low > 0).any() or (high < 0).any()):
+        return None
+    step = max(1, min(rows, ELEMENTS // depth))
+    values, positive = np.empty((step, depth)), np.empty((step, depth))
+    ends = np.stack([low, high], 1).astype(np.float64)
+    least, most = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    for start in range(0, rows, step):
+        part = slice(start, min(rows, start + step))
+        count = part.stop - start
+        np.copyto(values[:count], weight[part])
+        np.maximum(values[:count], 0, out=positive[:count])
+        above = positive[:count] @ ends
+        below = values[:count] @ ends - above
+        least[part], most[part] = above[:, 0] + below[:, 1], above[:, 1] + below[:, 0]
+    return Interval(least, most)
 
 
 def _rows(interval: Interval, part: slice, rows: int, depth: int) -> Interval:

@@ -64,9 +64,13 @@ class Field:
 class Table:
     name: str
     fields: tuple[Field, ...]
+    by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {f.name: f for f in self.fields})
 
     def field(self, name: str) -> Field | None:
-        return next((f for f in self.fields if f.name == name), None)
+        return self.by_name.get(name)
 
 
 # In the order of their numbers, from 1.

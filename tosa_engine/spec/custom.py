@@ -73,6 +73,12 @@ def compute(call: Call, inputs: list[Array]) -> list[Array]:
     if wanted != got:
         message = f"the function of {inner.spec.name} must give {', '.join(wanted)}; it gave {', '.join(got)}"
         raise TosaEngineError(message, label="CUSTOM.result", node=call.operator.name)
+    for tensor, array in zip(call.tensors["output_list"], outputs, strict=True):
+        low, high = tensor.dtype.stored_minimum, tensor.dtype.maximum
+        if tensor.dtype.is_narrow and array.size and (array.min() < low or array.max() > high):
+            message = f"the function of {inner.spec.name} must give values {low} .. {high} for {tensor.dtype}"
+            message += f"; it gave {array.min()} .. {array.max()}"
+            raise TosaEngineError(message, label="CUSTOM.result", node=call.operator.name, tensor=tensor.name)
     return outputs
 
 

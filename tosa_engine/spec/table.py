@@ -161,6 +161,10 @@ class Call:
     array for the others; None while it isn't constant. `call.tensors["input"]` is the tensor of an argument (a list
     for tensor lists); `call.shape_of("input1")` its shape. `call.region("then_graph")` is the block that an attribute
     names; `call.inner` the call as the entry behind this one sees it (CUSTOM).
+
+    `call.proved` is what a plan knows when it asks a kernel for work: the REQUIREs that hold for all inputs, by label,
+    each with the least and the greatest value that is tested (int64, one for each channel or one for all). A kernel
+    needn't test them.
     """
 
     def __init__(
@@ -169,6 +173,7 @@ class Call:
         self.spec, self.operator, self.tensors, self.row, self.graph = spec, operator, tensors, row, graph
         self.names: dict[str, Any] = {}
         self.inner: Call | None = None
+        self.proved: Mapping[str, tuple[Array, Array]] = {}
 
     def __getattr__(self, name: str) -> Any:
         try:
