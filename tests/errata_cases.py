@@ -125,6 +125,8 @@ def errors() -> Iterator[Pinned]:
         if name in ("MAX", "MIN"):
             case.set(nan_mode="PROPAGATE")
         yield (f"REDUCE_{name}.E2", *one(case, input=np.zeros((2, 3))))
+    case = Case("TABLE").input("input1", i8, (1,)).const("table", i8, np.zeros(256)).output("output", i8, (2,))
+    yield ("TABLE.shape.output", *one(case, input1=[0]))
     case = Case("IDENTITY").input("input1", i8, (2,)).output("output", i32, (2,))
     yield ("IDENTITY.types", *one(case, input1=[1, 2]))
     case = Case("IDENTITY").const("input1", i8, [1, 2]).output("output", i8, (2,))

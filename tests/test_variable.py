@@ -256,6 +256,76 @@ def test_files_hold_variables_in_tensors() -> None:
     assert [int(session.run(None, feed(n))[0][0, 0]) for n in (5, 6)] == [1, 5]
 
 
+def test_files_that_leave_the_declaration_out() -> None:
+    """The tensor declares; in a region that uses a variable of the main block it doesn't declare it again."""
+    b = Builder()
+    declare(b)
+    cond, body = b.region("cond"), b.region("body")
+    cond.output(cond.op("GREATER", cond.input(types.i32, (1,)), cond.const([0], types.i32)))
+    n = body.input(types.i32, (1,))
+    declare(body, np.zeros(1, np.int8), (1,), "inner")
+    body.op("VARIABLE_WRITE", body.op("VARIABLE_READ", name="v", dtype=types.i8), name="v")
+    body.op("VARIABLE_WRITE", body.const([7], types.i8), name="inner")
+    body.output(body.op("SUB", n, [1]))
+    b.output(*b.op("WHILE_LOOP", [b.input(types.i32, (1,), "n")], cond_graph="cond", body_graph="body"))
+    graph = b.graph()
+    text = serialize.json_to_text(graph)
+    assert '"op": "VARIABLE' not in text
+    assert text.count('"op": "IDENTITY"') == 3
+    again = serialize.json_from_text(text)
+    assert serialize.json_to_text(again) == text
+    for (_, block), (_, other) in zip(graph.blocks(), again.blocks(), strict=True):
+        effects = [
+            [(op.op, op.attributes["name"]) for op in one.operators if op.op.startswith("VARIABLE")]
+            for one in (block, other)
+        ]
+        assert effects[0] == effects[1]
+
+
+def late(b: Builder) -> None:
+    b.op("VARIABLE_WRITE", b.input(types.i8, (2, 3)), name="v")
+    declare(b)
+
+
+def unused(b: Builder) -> None:
+    declare(b)
+    declare(b, name="w")
+    read(b)
+
+
+def again_in_a_region(b: Builder) -> None:
+    declare(b)
+    then, other = b.region("then"), b.region("other")
+    declare(then)
+    for region in (then, other):
+        read(region)
+    b.output(*b.op("COND_IF", b.input(types.bool_, (1,)), [], then_graph="then", else_graph="other"))
+
+
+def of_another_region(b: Builder) -> None:
+    then, other = b.region("then"), b.region("other")
+    declare(then)
+    for region in (then, other):
+        read(region)
+    b.output(*b.op("COND_IF", b.input(types.bool_, (1,)), [], then_graph="then", else_graph="other"))
+
+
+@pytest.mark.parametrize("make", [late, unused, again_in_a_region, of_another_region, twice])
+def test_declarations_that_tensors_cannot_say(make: Callable[[Builder], None]) -> None:
+    """They keep VARIABLE in the file, and nothing else becomes one."""
+    b = Builder()
+    make(b)
+    graph = b._graph
+    text = serialize.json_to_text(graph)
+    again = serialize.json_from_text(text)
+    assert serialize.json_to_text(again) == text
+
+    def shown(graph: Graph) -> list[tuple[str, str]]:
+        return [(op.op, op.attributes.get("name", "")) for _, block in graph.blocks() for op in block.operators]
+
+    assert shown(again) == shown(graph)
+
+
 OTHERS = """{"version": {"_major": 1, "_minor": 0, "_patch": 0, "_draft": false},
  "regions": [{"name": "main", "blocks": [{"name": "main", "inputs": ["x"], "outputs": ["y"],
    "operators": [

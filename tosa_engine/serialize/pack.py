@@ -34,19 +34,20 @@ def record_of(graph: Graph) -> Record:
     raise_all(problems, "operators that can't be written:")
     major, minor, patch = graph.version
     version = {"_major": major, "_minor": minor, "_patch": patch, "_draft": graph.draft}
-    regions = [{"name": r.name, "blocks": [_block(b) for b in r.blocks]} for r in graph.regions]
+    explicit = variables.is_explicit(graph)
+    regions = [{"name": r.name, "blocks": [_block(b, explicit) for b in r.blocks]} for r in graph.regions]
     return {"version": version, "regions": regions}
 
 
-def _block(block: Block) -> Record:
-    block = variables.put_down(block)
+def _block(block: Block, explicit: bool) -> Record:
+    block = variables.put_down(block, explicit=explicit)
     for name, tensor in block.tensors.items():
         if name != tensor.name:
             raise GraphError(f"block '{block.name}' calls the tensor '{tensor.name}' '{name}'")
         _text(name)
     return {
         "name": _text(block.name),
-        "operators": [_operator(op, block) for op in block.operators],
+        "operators": [_operator(op, block, explicit) for op in block.operators],
         "tensors": [_tensor(t) for t in block.tensors.values() if t.dtype is not types.shape],
         "inputs": list(block.inputs),
         "outputs": list(block.outputs),
@@ -107,7 +108,7 @@ def _shape(tensor: Tensor) -> Record:
     return record
 
 
-def _operator(op: Operator, block: Block) -> Record:
+def _operator(op: Operator, block: Block, explicit: bool) -> Record:
     spec = TABLE[op.op]
     surplus = [name for name in op.attributes if name not in {a.name for a in spec.attributes if a.field is not None}]
     if surplus:
@@ -121,7 +122,8 @@ def _operator(op: Operator, block: Block) -> Record:
             raise GraphError(f"{op.op}: attribute '{attribute.name}' is missing", node=op.name)
         if value is not None:
             attributes[attribute.name] = _attribute(attribute, value, op, spec, block)
-    record: Record = {"op": spec.code, "attribute_type": spec.code, "attribute": attributes}
+    code = variables.code_in_file(op, explicit=explicit)
+    record: Record = {"op": code, "attribute_type": spec.code, "attribute": attributes}
     record["inputs"] = [_text(name) for name in op.inputs]
     record["outputs"] = [_text(name) for name in op.outputs]
     if op.location is not None and str(op.location):

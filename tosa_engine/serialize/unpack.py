@@ -55,6 +55,7 @@ class _Unpacker:
             raise self.error("the graph has no regions")
         if self.scaled:
             raise self._scaled_problem(graph)
+        variables.take_up(graph)
         return graph
 
     def _scaled_problem(self, graph: Graph) -> Unsupported:
@@ -92,7 +93,6 @@ class _Unpacker:
             raise self.error("the same tensor stands twice in the inputs")
         for inner in operators:
             block.operators.append(self._operator(inner, block))
-        variables.take_up(block)
         return block
 
     def _tensor(self, record: Record, name: str, constant: bool) -> Tensor:
