@@ -59,7 +59,6 @@ class _Warmup:
     def run(self, args: argparse.Namespace) -> int:
         from ..kernels import _jit
         from ..load import load
-        from ..plan.rehearse import rehearse_team
         from .standard_nets import standard
 
         if not _jit.JIT:
@@ -68,10 +67,12 @@ class _Warmup:
         folder = _jit.cache_folder()
         if folder is None:
             raise DataError(f"there is no folder to keep compiled kernels in: {_jit.unkept[0]}")
+        from ..kernels import helpers  # which needs the JIT
+
         progress = _Progress(not args.quiet and sys.stderr.isatty())
         with _jit.watch(progress.compiles):
             progress.step("threads")
-            rehearse_team()
+            helpers.warm_up()
             for name in args.models:
                 _warm(name, load(name), progress)
             for graph in [] if args.models else standard():

@@ -44,8 +44,7 @@ if JIT:
     import numba
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.core import caching, event
-    from numba.core.dispatcher import Dispatcher
+    from numba.core import caching, dispatcher, event
     from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
     __all__ = [
@@ -150,7 +149,7 @@ def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
     Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
     array in one dimension seven (see `words`).
     """
-    if not JIT or not isinstance(function, Dispatcher):
+    if not JIT or not isinstance(function, dispatcher.Dispatcher):
         return None
     typeof: Any = numba.typeof
     kinds = tuple(typeof(argument) for argument in arguments)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from ._jit import inline, jit
 from .atomics import LINE, atomic_add, atomic_load, exchange, load, pause, rest, store
-from .walk import CLOSED, FAILED, FINISHED, OPEN, help_walk
+from .walk import CLOSED, FAILED, FINISHED, OPEN, help_walk, walk
 
 TICKET: Final = 0  # how many walks there were, or STOP
 INSIDE: Final = LINE  # helpers that look at a walk
@@ -86,3 +88,15 @@ def stop(box: int) -> None:
 def sleeps(box: int, worker: int) -> bool:
     """Whether a helper has to be woken; it counts as awake from now on."""
     return bool(exchange(box + SLEEPERS + worker * LINE, 0) == 1)
+
+
+def warm_up() -> None:
+    """Compile, or read from the disk, what walks need."""
+    box = np.zeros(box_size(1), np.int64)
+    address = box.ctypes.data
+    open_walk(address, 0, 0)
+    walk(0, 0, 0, 1, 0, 0)
+    close_walk(address)
+    sleeps(address, 0)
+    stop(address)
+    serve(address, 0, 1)

@@ -7,8 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..kernels.work import Effect
-from .helpers import Helpers
-from .program import Program
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -24,15 +22,6 @@ def rehearse(plan: Plan, begin: Callable[[Step], None]) -> None:
             if bound.run is not None and not isinstance(bound.step.work, Effect):
                 begin(bound.step)
                 bound.run(0, bound.units, bound.scratch[0])
-
-
-def rehearse_team() -> None:
-    """Two workers walk an empty program together."""
-    from ..kernels import walk
-
-    program = Program((), 2, frozenset())
-    with Helpers(2).walking(program) as shared:
-        walk.walk(program.address, 0, 0, program.workers, program.state_address, shared)
 
 
 def steps_to_run(plan: Plan) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,7 @@ class Workspace:
     """The memory of one run at a time: the arena, each worker's scratch, and the steps bound to them."""
 
     def __init__(self, plan: Plan, workers: int, around: Regions | None = None) -> None:
-        self.plan = plan
+        self.plan, self.workers = plan, workers
         self.around = around if around is not None else Regions(plan)
         self._memory = aligned(plan.arena.size, np.uint8)
         self._views: dict[str, Array] = {}
@@ -44,11 +45,15 @@ class Workspace:
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
         self._team = workers > 1 and shared_cost(plan) >= WORTH and _compiles()
         self.steps = [self._bind(step, scratch) for step in plan.steps]
-        looked_at = frozenset(i for i, step in enumerate(plan.steps) if self.written_by(step))
-        self.program = Program(self.steps, workers, looked_at)
         written = {n for step in plan.steps for _, n in _outputs(step)}
         writer = {n: op.name for op in plan.block.operators for n in op.outputs}
         self._early = [(writer.get(n, ""), n) for n in plan.block.tensors if n not in written and self._known(n)]
+
+    @cached_property
+    def program(self) -> Program:
+        """The steps as a program, which compiles all of them."""
+        looked_at = frozenset(i for i, step in enumerate(self.plan.steps) if self.written_by(step))
+        return Program(self.steps, self.workers, looked_at)
 
     def _known(self, name: str) -> bool:
         root = self.plan.roots[name]
