@@ -50,9 +50,10 @@ def refine(
         interval = known.intervals.get(source.name) or of_tensor(source)
         assert interval is not None, "operands are integers"
         values = interval.flat()
-        if int(values.high) - int(values.low) >= MOST_VALUES:
+        low, high = int(values.low), int(values.high)
+        if high - low >= MOST_VALUES:
             continue
-        results, proved = _computed(calls, source, np.arange(values.low, values.high + 1))
+        results, proved = _computed(calls, source, np.arange(low, high + 1))
         output = output.clip(results.low.min(), results.high.max())
         findings = [proved.get(f.label, f) if f.verdict == DEPENDS else f for f in findings]
         if all(f.verdict != DEPENDS for f in findings):
