@@ -61,6 +61,15 @@ def reciprocal(top: int) -> g.Graph:
     return net.done("y")
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_scales_per_channel_that_are_all_the_same(channels: int) -> None:
+    net = Net()
+    x, most = net.input("x", types.i8, *SHAPE), (1 << 31) - 1
+    v = net.rescale("v", x, types.i8, types.i32, [8] * channels, multiplier=[most] * channels)
+    net.op("SUB", "y", types.i32, net.op("ADD", "twice", types.i32, v, v), v)
+    assert {f.verdict for f in analyse(net.done("y")).findings} == {PROVED}
+
+
 def test_a_product_with_a_table_of_the_same_values() -> None:
     graph = reciprocal(-(1 << 30))
     (found,) = [f for f in analyse(graph).findings if f.label == "SUB.R1"]
@@ -162,6 +171,9 @@ def correlated(rng: np.random.Generator) -> g.Graph:
     """Random elementwise operators over functions of one or two narrow tensors."""
     net = Net(int(rng.integers(1 << 30)))
     values = [narrow(net, int(rng.integers(8, 26)))]
+    if rng.integers(3) == 0:
+        shifts = rng.integers(8, 10, 3) if rng.integers(2) else [int(rng.integers(8, 26))] * 3
+        values.append(net.rescale("channels", "x", types.i8, types.i32, shifts))
     if rng.integers(3) == 0:
         z = net.input("z", types.i8, *SHAPE)
         values.append(net.rescale("u", z, types.i8, types.i32, int(rng.integers(8, 26)), multiplier=[1 << 30]))

@@ -106,9 +106,13 @@ def _is_same(call: Call, argument: Argument, tensor: Tensor) -> bool:
     data = _data(tensor)
     if data is None or data.size == 0:
         return False
+    return _is_table(call, argument) or bool((data == data.flat[0]).all())
+
+
+def _is_table(call: Call, argument: Argument) -> bool:
+    """Whether the row says how many elements an argument has: TABLE's entries."""
     assert call.row is not None
-    table = argument.shape.strip("[]") in call.row.letters
-    return table or bool((data == data.flat[0]).all())
+    return argument.shape.strip("[]") in call.row.letters
 
 
 def _data(tensor: Tensor) -> Array | None:
@@ -126,8 +130,11 @@ def _computed(calls: Sequence[Call], source: Tensor, values: Array) -> tuple[Int
             constant = of_tensor(tensor) if _data(tensor) is not None else None
             if constant is None:
                 arguments[argument.name] = known[tensor.name]
-            else:
-                arguments[argument.name] = constant if _is_parameter(argument) else constant.flat()
+            elif _is_table(call, argument):
+                arguments[argument.name] = constant
+            else:  # the same for all channels
+                one = constant.flat()
+                arguments[argument.name] = one.spread((1,)) if _is_parameter(argument) else one
         results = ELEMENTWISE[call.spec.name](call, facts, **arguments)
         known[call.operator.outputs[0]] = results
     proved = {f.label: _joined(f) for f in facts.findings if f.verdict == PROVED}
