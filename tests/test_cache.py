@@ -78,6 +78,16 @@ def test_signatures_that_are_saved_at_once_keep_their_own_code(tmp_path: Path) -
     assert python(READ, tmp_path).splitlines() == ["3.0 2 []", "['double']"]
 
 
+@pytest.mark.parametrize("length", [0, 40])
+def test_code_of_which_a_part_is_missing_is_compiled_anew(length: int, tmp_path: Path) -> None:
+    (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x\n")
+    python(WRITE, tmp_path)
+    for path in (tmp_path / "cache").rglob("*.nb*"):
+        os.truncate(path, length)
+    assert python(READ, tmp_path).splitlines() == ["3.0 2 ['double', 'double']", "['double', 'double', 'double']"]
+    assert python(READ, tmp_path).splitlines() == ["3.0 2 []", "[]"]
+
+
 def test_code_of_another_source_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "doubled.py").write_text("def double(x):\n    return x + x\n")
     python(WRITE, tmp_path)

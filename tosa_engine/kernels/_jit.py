@@ -304,7 +304,14 @@ if JIT:
             return make(self._cache.cache_path, name, description.locator.get_source_stamp())
 
         def load(self, key: Any) -> Any:
-            return self._file(key).load(key)
+            """Code, or None where there is none, or only a part: the machine may have stopped while it was saved."""
+            file, reader = self._file(key), vars(caching)["pickle"]
+            try:
+                return file.load(key)
+            except (EOFError, reader.UnpicklingError) as error:
+                logger.warning("compiled code can't be read (%s) and is compiled anew", error)
+                Path(file._index_path).unlink(missing_ok=True)
+                return None
 
         def save(self, key: Any, data: Any) -> None:
             try:
