@@ -100,7 +100,7 @@ def test_planned_chains_end_as_without_any_proof(seed: int) -> None:
 
 
 def sums(shift: int) -> g.Graph:
-    """x of int8, scaled (per channel) to about x * 2^(31 - shift), times 3; 7 is too little for RESCALE, 8 for the sum."""
+    """x of int8, scaled (per channel) to about x * 2^(31 - shift), times 3; 7 is too little for RESCALE, 8 for ADD."""
     net = Net()
     x = net.input("x", types.i8, 1, 2, 2, 3)
     wide = net.rescale("wide", x, types.i8, types.i32, [shift] * 3, multiplier=[(1 << 31) - 1] * 3)
