@@ -5,7 +5,8 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,16 @@ import pytest
 from tosa_engine import Session, oracle, serialize, types
 from tosa_engine.builder import Builder
 from tosa_engine.check import check
-from tosa_engine.errors import RequireViolation, Unsupported
+from tosa_engine.errors import RequireViolation, Unsupported, UsageError
 from tosa_engine.graph import Region
+from tosa_engine.probe import Probe
 from tosa_engine.spec import TABLE
 from tosa_engine.spec.control_flow import pass_on
 from tosa_engine.target import LEVEL_NONE, Target
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
+    from tosa_engine.probe import Selection
     from tosa_engine.types import Array
 
 
@@ -53,6 +56,53 @@ def factorial() -> Graph:
 def test_while_loop(n: int) -> None:
     found = run(factorial(), x=np.array(n, np.int32))
     assert [int(v) for v in found] == [0, int(np.prod(range(1, n + 1)))]
+
+
+def seen_by(graph: Graph, tensors: Selection, **feeds: Array) -> list[tuple[str, str, Any]]:
+    found: list[tuple[str, str, Any]] = []
+    probe = Probe(lambda node, tensor, array: found.append((node, tensor, array.tolist())), tensors)
+    plain = Session(graph, 1).run(None, feeds)
+    session = Session(graph, 2)
+    for _ in range(2):  # the memory of a run is used again
+        found.clear()
+        for array, wanted in zip(session.run(None, feeds, [probe]), plain, strict=True):
+            np.testing.assert_array_equal(array, wanted)
+        session.run(None, feeds)
+    return found
+
+
+def test_probes_look_into_regions() -> None:
+    """Each time that one runs, in order; inputs at its start."""
+    graph, x = factorial(), np.array(3, np.int32)
+    product = graph.regions[2].blocks[0].outputs[1]
+    assert seen_by(graph, [f"body/{product}", "body/f", "x"], x=x) == [
+        ("", "x", 3), ("", "body/f", 1), (product, f"body/{product}", 3), ("", "body/f", 3),
+        (product, f"body/{product}", 6), ("", "body/f", 6), (product, f"body/{product}", 6),
+    ]  # fmt: skip
+    tested = [
+        value for _, name, value in seen_by(graph, lambda name: name.startswith("cond/"), x=x) if name == "cond/n"
+    ]
+    assert tested == [3, 2, 1, 0]
+    names = {name.split("/")[0] for _, name, _ in seen_by(graph, None, x=x)}
+    assert names == {"cond", "body", *graph.main.outputs}
+
+
+def test_probes_of_regions_that_run_in_regions() -> None:
+    graph = collatz()
+    found = seen_by(graph, lambda name: "/" in name, **{graph.main.inputs[0]: np.array([6], np.int32)})
+    assert {name.split("/")[0] for _, name, _ in found} == {region.name for region in graph.regions[1:]}
+
+
+def test_a_tensor_that_is_called_like_one_of_a_region() -> None:
+    """Nodes may have a slash in their names: the main block's tensor is meant."""
+    graph = factorial()
+    main = graph.main
+    main.tensors["body/f"] = replace(main.tensors.pop("x"), name="body/f")
+    main.inputs = ["body/f"]
+    main.operators[-1].inputs[0] = "body/f"
+    assert seen_by(graph, ["body/f"], **{"body/f": np.array(2, np.int32)}) == [("", "body/f", 2)]
+    with pytest.raises(UsageError, match=r"^the probe names tensors that the graph doesn't have: body/g, f$"):
+        Session(graph).run(None, {"body/f": np.array(2, np.int32)}, [Probe(print, ["f", "body/g", "cond/n"])])
 
 
 def swap_loop() -> Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tosa_engine.errors import ErrorIf, RequireViolation, TosaEngineError, Unsup
 from tosa_engine.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tosa_engine.graph import Graph
@@ -169,6 +170,72 @@ def test_a_function_that_gives_values_of_no_int48(declared: dict[str, Any]) -> N
         TosaEngineError, match=rf"CUSTOM\.result: .* must give values -{most + 1} \.\. {most} for i48; it gave 0 \.\."
     ):
         session.run(None, {"x": x, "y": np.array([[1, 0, 0], [0, 0, -most]])})
+
+
+MODULE = """
+from tosa_engine import custom, types
+
+@custom.operator(
+    "example.org", "rotate",
+    inputs=[custom.tensor("input1", "in_t", "shape", (2, 2)), custom.tensor("input2", "in_t", "shape", (2, 2))],
+    outputs=[custom.tensor("output", "in_t", "shape", (2, 2))],
+    rows=[custom.row("8-bit", "PRO-INT", in_t=types.i8)],
+    shapes=lambda c: [c["shape"]],
+)
+def rotate(call, input1, input2):
+    return input1 + input2
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that Python imports from; what was imported from it is forgotten."""
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    with contextlib.suppress(UsageError):
+        custom.unregister(DOMAIN, "rotate")
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("verb", ["run", "check", "inspect"])
+def test_a_module_that_the_command_names(
+    verb: str, modules: Path, declared: dict[str, Any], command: Callable[..., Any]
+) -> None:
+    serialize.write(rotation(), modules / "m.tosa")
+    custom.unregister(DOMAIN, "rotate")
+    (modules / "my_operators.py").write_text(MODULE)
+    np.savez(modules / "in.npz", x=X, y=X)
+    inputs = ["-i", modules / "in.npz"] if verb == "run" else []
+    if verb != "inspect":
+        assert "no custom operator 'rotate'" in command(verb, modules / "m.tosa", *inputs).err
+    outcome = command(verb, modules / "m.tosa", "--custom", "my_operators", *inputs)
+    assert (outcome.code, outcome.err) == (0, "")
+    if verb == "run":
+        assert "[[ 2,  4,  6],\n [ 8, 10, 12]]" in outcome.out
+        again = command(verb, modules / "m.tosa", "--custom", "my_operators", *inputs)
+        assert (again.code, again.out) == (0, outcome.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("not_there_at_all", None, "ModuleNotFoundError: No module named 'not_there_at_all'"),
+        ("broken", "1 / 0", "ZeroDivisionError: division by zero"),
+        ("./m", None, "TypeError: "),  # importlib's; a path names no module
+        ("nothing", "", "the module registers no custom operator (tosa_engine.custom)"),
+    ],
+)
+def test_a_module_that_is_no_help(
+    name: str, content: str | None, message: str, modules: Path, command: Callable[..., Any]
+) -> None:
+    if content is not None:
+        (modules / f"{name}.py").write_text(content)
+    outcome = command("run", modules / "m.tosa", "--custom", name)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: --custom {name}: {message}")
 
 
 def test_the_page_is_true(root: Path) -> None:

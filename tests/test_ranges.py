@@ -281,9 +281,25 @@ def test_flag_of_the_command(tmp_path: Path, command: Callable[..., Any]) -> Non
     )
     found = json.loads(command("check", path, "--ranges", "--format", "json").out)
     assert found["counts"] == {"proved": 1, "depends": 1, "violated": 0}
+    assert found["findings"][0]["witness"] is None
+    feeds = {name: np.array(w["values"], w["dtype"]) for name, w in found["findings"][1]["witness"].items()}
+    assert feeds["x"].shape == tuple(found["findings"][1]["witness"]["x"]["shape"]) == (1, 1, 1, 3)
+    with pytest.raises(RequireViolation, match=r"^CONV2D\.R2"):
+        oracle.run(overflowing(), feeds)
     assert found["findings"][1]["high"] == [(1 << 31) - 1 - 1525 + 381 + 512 + 635]
     assert math.isclose(found["findings"][0]["margin_bits"][0], math.log2((1 << 31) / (384 + 508 + 640)), abs_tol=1e-6)
     assert command("check", path, "--format", "json").code == 2
+
+
+def test_a_witness_that_is_the_same_everywhere(tmp_path: Path, command: Callable[..., Any]) -> None:
+    net = Net()
+    x = net.input("x", types.i32, 2, 3)
+    net.op("ABS", "y", types.i32, x)
+    path = tmp_path / "m.tosa"
+    serialize.write(net.done("y"), path)
+    (found,) = json.loads(command("check", path, "--ranges", "--format", "json").out)["findings"]
+    assert found["witness"] == {"x": {"dtype": "int32", "shape": [2, 3], "values": -(1 << 31)}}
+    assert found["note"].startswith("violated when 'x' is -2147483648 everywhere: ")
 
 
 def test_the_exit_code_says_that_all_inputs_violate(tmp_path: Path, command: Callable[..., Any]) -> None:

@@ -23,7 +23,7 @@ from .graph import Graph
 from .plan import Plan, Step, expand, make_plan
 from .plan.team import Team
 from .plan.workspace import Workspace
-from .probe import select
+from .probe import name_of, select
 from .state import SessionVariables
 from .target import Target
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .graph import Tensor
     from .probe import Watcher
     from .types import Array, DType, Shape
+
+    Watched = tuple[Watcher, frozenset[str]]
 
 MOST_THREADS: Final = 16
 PLANS: Final = 4  # kept, by the set of probed tensors
@@ -106,7 +108,7 @@ class Session:
         """
         wanted = self._names if names is None else list(names)
         self._check(wanted, feeds)
-        watched = [(probe, select(probe.tensors, self.graph.main)) for probe in probes or ()]
+        watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
         everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
         prepared = self._prepared(everything.union(*(names for _, names in watched)))
         workspace = prepared.borrow(self.threads)
@@ -114,12 +116,16 @@ class Session:
             with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
                 for name, array in feeds.items():
                     np.copyto(workspace.view(name), array)
-                self._after(None, workspace, watched)
-                failed = self._team.walk(workspace.program, lambda step: self._after(step, workspace, watched))
+                if watched:
+                    workspace.around.look = lambda region, its, step: self._look(region, its, step, watched)
+                main = self.graph.regions[0].name
+                self._look(main, workspace, None, watched)
+                failed = self._team.walk(workspace.program, lambda step: self._after(main, workspace, step, watched))
                 if failed is not None:
                     _verdict(workspace, failed)
                 return [workspace.view(name).copy() for name in wanted]
         finally:
+            workspace.around.look = None
             prepared.give_back(workspace)
 
     def state(self) -> dict[str, Array]:
@@ -163,16 +169,21 @@ class Session:
             self._plans.move_to_end(keep)
             return self._plans[keep]
 
-    def _after(self, step: Step | None, workspace: Workspace, watched: list[tuple[Watcher, frozenset[str]]]) -> None:
-        """What happens between steps: probes and checks; None stands for the start."""
-        if step is not None and self.checked:
+    def _after(self, main: str, workspace: Workspace, step: Step, watched: Sequence[Watched]) -> None:
+        """What happens behind a step of the main block: checks and probes."""
+        if self.checked:
             _compare(workspace, step)
+        self._look(main, workspace, step, watched)
+
+    def _look(self, region: str, workspace: Workspace, step: Step | None, watched: Sequence[Watched]) -> None:
+        """Show probes what a step of a region wrote; None stands for the start."""
         for probe, names in watched:
             for node, tensor in workspace.written_by(step):
-                if tensor in names:
+                name = name_of(self.graph, region, tensor)
+                if name in names:
                     value = workspace.view(tensor).copy()
                     value.flags.writeable = False
-                    probe(node, tensor, value)
+                    probe(node, name, value)
 
 
 def _processors() -> int:

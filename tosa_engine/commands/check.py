@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .common import add_model, add_target, describe, target_of
+from .common import add_custom, add_model, add_target, describe, import_custom, target_of
 
 if TYPE_CHECKING:
     import argparse
 
     from ..graph import Graph
     from ..ranges import Finding, Ranges
+    from ..ranges.report import Note
 
 MOST_ELEMENTS = 1 << 20  # of the tensors of a part that is tried: the oracle is slow
 
@@ -22,6 +23,7 @@ class _Check:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
+        add_custom(parser)
         add_target(parser)
         parser.add_argument(
             "--ranges",
@@ -40,6 +42,7 @@ class _Check:
 
         if args.format == "json" and not args.ranges:
             raise UsageError("--format json needs --ranges")
+        import_custom(args.custom)
         graph = load(args.model)
         validate(graph, target)
         if args.ranges:
@@ -60,38 +63,39 @@ def _ranges(graph: Graph, form: str) -> int:
     return RequireViolation.exit_code if found.count(VIOLATED) else 0
 
 
-def _counterexamples(graph: Graph, found: Ranges) -> dict[tuple[str, str], str]:
+def _counterexamples(graph: Graph, found: Ranges) -> dict[tuple[str, str], Note]:
     """Inputs that violate what couldn't be proved, confirmed by the oracle, where some are found."""
     from ..infer import infer
     from ..ranges import DEPENDS
 
     graph = graph.copy()
     infer(graph)
-    notes: dict[tuple[str, str], str] = {}
+    notes: dict[tuple[str, str], Note] = {}
     for finding in found.findings:
         if finding.verdict == DEPENDS:
             notes[finding.node, finding.label] = _counterexample(graph, finding)
     return notes
 
 
-def _counterexample(graph: Graph, finding: Finding) -> str:
+def _counterexample(graph: Graph, finding: Finding) -> Note:
     from ..errors import RequireViolation
     from ..oracle import run
     from ..ranges import witness
+    from ..ranges.report import Note
 
     part = witness.part_of(graph, finding)
     if part is None:
-        return "no input was tried: the operator belongs to a region of control flow"
+        return Note("no input was tried: the operator belongs to a region of control flow")
     size = sum(tensor.size for tensor in part.main.tensors.values())
     if size > MOST_ELEMENTS:
-        return f"no input was tried: its part of the graph has {size} elements"
+        return Note(f"no input was tried: its part of the graph has {size} elements")
     for candidate in witness.candidates(part, finding):
         try:
             run(part, candidate.feeds)
         except RequireViolation as error:
             if (error.label, error.node) == (finding.label, finding.node):
-                return f"violated when {candidate.words}: {error.message}"
-    return "no input was found that violates it"
+                return Note(f"violated when {candidate.words}: {error.message}", candidate.feeds)
+    return Note("no input was found that violates it")
 
 
 command = _Check()

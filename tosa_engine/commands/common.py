@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MODEL_HELP = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
 
@@ -33,6 +36,34 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         help=f"extensions of the target: {', '.join(EXTENSIONS)}; default: all, or none when --profile is given",
     )
     parser.add_argument("--level", choices=tuple(LEVELS), default="8K", help="level of the target; default: 8K")
+
+
+def add_custom(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--custom",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import an installed Python module, which runs it, for the custom operators that it registers",
+    )
+
+
+def import_custom(modules: Sequence[str]) -> None:
+    """Import the modules that the user named, for what they register in `tosa_engine.custom`.
+
+    Raises:
+        UsageError: a module can't be imported, or no custom operator comes from it.
+    """
+    from ..spec.custom import REGISTRY
+
+    for name in modules:
+        before, known = set(REGISTRY), name in sys.modules
+        try:
+            importlib.import_module(name)
+        except Exception as problem:  # whatever the user's module raises
+            raise UsageError(f"--custom {name}: {type(problem).__name__}: {problem}") from problem
+        if not known and set(REGISTRY) == before:
+            raise UsageError(f"--custom {name}: the module registers no custom operator (tosa_engine.custom)")
 
 
 def _names(text: str) -> list[str]:

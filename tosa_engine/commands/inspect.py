@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .common import add_model
+from .common import add_custom, add_model, import_custom
 
 if TYPE_CHECKING:
     import argparse
@@ -83,6 +83,7 @@ class _Inspect:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
+        add_custom(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
         parser.add_argument(
             "--plan", action="store_true", help="the steps of a run too: fused operators, kernels, costs and memory"
@@ -92,6 +93,7 @@ class _Inspect:
         from ..infer import callees_first, infer_block
         from ..load import load
 
+        import_custom(args.custom)
         graph = load(args.model)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}

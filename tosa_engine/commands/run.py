@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError, UsageError
-from .common import add_model, add_target, at_least, target_of
+from .common import add_custom, add_model, add_target, at_least, import_custom, target_of
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +28,7 @@ class _Run:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
+        add_custom(parser)
         parser.add_argument(
             "-i",
             "--input",
@@ -52,6 +54,7 @@ class _Run:
         from ..load import load
         from ..run import Session
 
+        import_custom(args.custom)
         session = Session(load(args.model), args.threads, target=target, checked=args.checked)
         feeds = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         expected = _read_expected(args.expect, session) if args.expect else None
@@ -141,13 +144,17 @@ def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dic
 
 
 class _Dump:
-    """A probe that writes each tensor to a file of its own; `index.json` says which tensor is where."""
+    """A probe that writes each tensor to a file of its own; `index.json` says which tensor is where.
+
+    What a region wrote when it ran for the second time is called TENSOR#2.
+    """
 
     tensors = None  # all of them
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.index: dict[str, dict[str, object]] = {}
+        self.times: Counter[str] = Counter()
         folder.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, node: str, tensor: str, array: Array) -> None:
@@ -155,7 +162,9 @@ class _Dump:
 
         file = f"{len(self.index):04}_{re.sub(r'[^A-Za-z0-9_.-]', '_', tensor)[:80]}.npy"
         arrays.write(self.folder / file, {tensor: array})
-        self.index[tensor] = {"file": file, "node": node, "dtype": str(array.dtype), "shape": list(array.shape)}
+        self.times[tensor] += 1
+        key = tensor if self.times[tensor] == 1 else f"{tensor}#{self.times[tensor]}"
+        self.index[key] = {"file": file, "node": node, "dtype": str(array.dtype), "shape": list(array.shape)}
 
     def finish(self) -> None:
         (self.folder / "index.json").write_text(json.dumps(self.index, indent=2) + "\n", encoding="utf-8")

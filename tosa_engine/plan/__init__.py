@@ -15,6 +15,7 @@ from ..infer import infer, regions_of, waits
 from ..kernels import KERNELS
 from ..kernels.work import DONE, aligned
 from ..passes import composites
+from ..probe import name_of
 from ..spec import bind_operator
 from .arena import Life, place
 from .fuse import fuse
@@ -46,7 +47,8 @@ def make_plan(
 ) -> Plan:
     """The plan of a legal graph that `expand` returned. Without `optimise` every operator is a step of its own.
 
-    `keep` names tensors of the main block; `level` is what constants that are known only in a run are checked against.
+    `keep` names tensors as probes do (`probe.name_of`); `level` is what constants that are known only in a run are
+    checked against.
     """
     regions: dict[str, Plan] = {}
     main = _plan_block(graph, graph.main, keep, optimise, level, regions)
@@ -57,7 +59,8 @@ def make_plan(
             region = graph.region(name)
             if region is not None and name not in regions:
                 block = region.blocks[0]
-                kept = frozenset() if optimise else frozenset(block.tensors)
+                named = (tensor for tensor in block.tensors if name_of(graph, name, tensor) in keep)
+                kept = frozenset(named if optimise else block.tensors)
                 regions[name] = _plan_block(graph, block, kept, optimise, level, regions)
                 pending.append(regions[name])
     return main

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     Failed = Callable[[Workspace, Step], None]
     After = Callable[[Workspace, Step], None]
+    Look = Callable[[str, Workspace, Step | None], None]
 
 
 class Regions:
     """What the operators of one run find around them: its variables, and the regions of its graph.
 
     `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called behind every step that wrote
-    a kept tensor.
+    a kept tensor, and so is `look`, with the region's name, and once at the region's start.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -31,6 +32,7 @@ class Regions:
         self.variables = Variables()
         self.failed: Failed | None = None
         self.after: After | None = None
+        self.look: Look | None = None
         self._workspaces: dict[str, Workspace] = {}
 
     def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
@@ -44,12 +46,16 @@ class Regions:
         for name, array in zip(block.inputs, inputs, strict=True):
             np.copyto(workspace.view(name), array)
         self.variables.begin_region()
-        step = walk(workspace.program, lambda done: self._behind(workspace, done))
+        if self.look is not None:
+            self.look(region, workspace, None)
+        step = walk(workspace.program, lambda done: self._behind(region, workspace, done))
         if step is not None and self.failed is not None:
             self.failed(workspace, step)
         assert step is None, "what a failed step stands for is raised"
         return [workspace.view(name) for name in block.outputs]
 
-    def _behind(self, workspace: Workspace, step: Step) -> None:
+    def _behind(self, region: str, workspace: Workspace, step: Step) -> None:
         if self.after is not None:
             self.after(workspace, step)
+        if self.look is not None:
+            self.look(region, workspace, step)

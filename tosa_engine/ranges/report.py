@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .findings import DEPENDS, PROVED, VIOLATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..types import Array
     from .analyse import Ranges
     from .findings import Finding
 
@@ -17,7 +18,14 @@ COLUMNS = ("node", "label", "verdict", "bound", "limit", "margin", "channel")
 MOST_WIDTH = 48
 
 
-def text(ranges: Ranges, notes: Mapping[tuple[str, str], str]) -> str:
+class Note(NamedTuple):
+    """What was found out about a REQUIRE that isn't proved: in words, and the inputs that violate it, if some do."""
+
+    text: str
+    inputs: Mapping[str, Array] | None = None
+
+
+def text(ranges: Ranges, notes: Mapping[tuple[str, str], Note]) -> str:
     """One line per REQUIRE, for the channel that has the least margin; then the counts. `notes` say more, by node and
     label.
     """
@@ -27,7 +35,7 @@ def text(ranges: Ranges, notes: Mapping[tuple[str, str], str]) -> str:
     for finding, row in zip(ranges.findings, rows[1:], strict=True):
         lines.append(_line(row, widths))
         note = notes.get((finding.node, finding.label))
-        lines += [f"    {note}"] if note else []
+        lines += [f"    {note.text}"] if note is not None else []
     return "\n".join([*lines, summary(ranges)])
 
 
@@ -38,27 +46,39 @@ def summary(ranges: Ranges) -> str:
     )
 
 
-def data(ranges: Ranges, notes: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Everything, per channel, for JSON; a margin without a bound is null."""
+def data(ranges: Ranges, notes: Mapping[tuple[str, str], Note]) -> dict[str, Any]:
+    """Everything, per channel, for JSON; a margin without a bound is null, as are a note and a witness that aren't."""
     return {
-        "findings": [
-            {
-                "node": f.node,
-                "tensor": f.tensor,
-                "label": f.label,
-                "text": f.text,
-                "verdict": f.verdict,
-                "low": f.low.tolist(),
-                "high": f.high.tolist(),
-                "least": f.least.tolist(),
-                "most": f.most.tolist(),
-                "margin_bits": [m if math.isfinite(m) else None for m in f.margins.tolist()],
-                "note": notes.get((f.node, f.label)),
-            }
-            for f in ranges.findings
-        ],
+        "findings": [_finding(f, notes.get((f.node, f.label), NO_NOTE)) for f in ranges.findings],
         "counts": {v: ranges.count(v) for v in (PROVED, DEPENDS, VIOLATED)},
     }
+
+
+NO_NOTE: Final = Note("")
+
+
+def _finding(finding: Finding, note: Note) -> dict[str, Any]:
+    return {
+        "node": finding.node,
+        "tensor": finding.tensor,
+        "label": finding.label,
+        "text": finding.text,
+        "verdict": finding.verdict,
+        "low": finding.low.tolist(),
+        "high": finding.high.tolist(),
+        "least": finding.least.tolist(),
+        "most": finding.most.tolist(),
+        "margin_bits": [m if math.isfinite(m) else None for m in finding.margins.tolist()],
+        "note": note.text or None,
+        "witness": None if note.inputs is None else {name: _array(array) for name, array in note.inputs.items()},
+    }
+
+
+def _array(array: Array) -> dict[str, Any]:
+    """An array for JSON: `values` are nested lists, or one value that all elements have."""
+    same = bool((array == array.flat[0]).all())
+    values = array.flat[0].item() if same else array.tolist()
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values}
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
