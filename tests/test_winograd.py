@@ -151,6 +151,19 @@ def test_both_ends_of_the_widest_bounds(variant: str, input_zp: int, monkeypatch
         np.testing.assert_array_equal(transformed(call, x), wanted(call, x))
 
 
+def test_bounds_that_are_proved_of_narrow_inputs_suit_where_those_of_all_inputs_are_too_wide() -> None:
+    signs = np.resize([1, -1], 520)
+    call = convolution(weights_of_sum(2 * FULLEST, signs), (2, 6, 6))
+    assert not winograd.suits(call)
+    low, high = -60, 60
+    call.proved = {"CONV2D.R1": (np.array([low * 2 * FULLEST]), np.array(high * 2 * FULLEST))}
+    assert winograd.suits(call)
+    x = np.empty((2, 6, 6, 520), np.int8)
+    x[0], x[1] = np.where(signs > 0, high, low), np.where(signs > 0, low, high)
+    x[:, ::2, 1::2], x[:, 1::2, ::2] = x[::-1, ::2, 1::2], x[::-1, 1::2, ::2]
+    np.testing.assert_array_equal(transformed(call, x), wanted(call, x))
+
+
 def test_wider_bounds_are_refused_because_they_would_be_wrong() -> None:
     call = convolution(weights_of_sum(FULLEST + 1, np.ones(260, np.int64)), (2, 6, 6))
     assert not winograd.suits(call)
