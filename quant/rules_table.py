@@ -93,9 +93,14 @@ def is_elementwise(op: Operator) -> bool:
         return op.op in OPERANDS
     if len(op.inputs) != 1:
         return False
-    if op.op in FUNCTIONS:
+    if _by_name(op):
         return True
     return all(o.op in ("CONST", "CONST_SHAPE") or bool(_operands(op.body, o)) for o in op.body.operators)
+
+
+def _by_name(op: Composite) -> bool:
+    """Whether the composite is a function of `lut`: one with attributes (a slope, say) is what its body computes."""
+    return op.op in FUNCTIONS and not op.attributes
 
 
 def emit(ctx: Context, op: Operator, base: str) -> None:
@@ -133,7 +138,7 @@ def _evaluate(block: Block, producers: Mapping[str, Operator], name: str, known:
 
 def _apply(op: Operator, values: list[np.float64]) -> float:
     if isinstance(op, Composite):
-        if op.op in FUNCTIONS:
+        if _by_name(op):
             return FUNCTIONS[op.op](float(values[0]))
         inner = {op.body.inputs[0]: values[0]}
         return _evaluate(op.body, op.body.producers(), op.body.outputs[0], inner)

@@ -1,0 +1,42 @@
+"""What a table should hold: the function in units of the entries' last place, within the entries' range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .builders import TableRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def truth_8(
+    function: Callable[[float], float], in_scale: float, in_zero_point: int, out_scale: float, out_zero_point: int
+) -> FloatArray:
+    """For the 256 inputs -128 .. 127: float64 [256], in LSB of the output, zero point included, clipped to int8.
+
+    Raises TableRangeError when the function is NaN for one of them.
+    """
+    steps = _steps([function(in_scale * (q - in_zero_point)) for q in range(-128, 128)], out_scale, -128)
+    return np.clip(steps + out_zero_point, -128.0, 127.0)
+
+
+def truth_16(function: Callable[[float], float], in_scale: float, out_scale: float) -> FloatArray:
+    """For the 65,536 inputs -32768 .. 32767: float64 [65536], in LSB of the entries, clipped to int16.
+
+    Raises TableRangeError when the function is NaN for one of them.
+    """
+    steps = _steps([function(in_scale * q) for q in range(-(1 << 15), 1 << 15)], out_scale, -(1 << 15))
+    return np.clip(steps, -32768.0, 32767.0)
+
+
+def _steps(values: list[float], scale: float, first: int) -> FloatArray:
+    array = np.asarray(values, np.float64)
+    if np.isnan(array).any():
+        raise TableRangeError(f"the function is NaN at the input {first + int(np.isnan(array).argmax())}")
+    with np.errstate(over="ignore"):
+        return array / scale

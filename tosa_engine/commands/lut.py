@@ -1,0 +1,158 @@
+"""`tosa-engine lut`: the table of a named function, its errors over all inputs, and a plot of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lut import Table
+
+SUFFIXES = (".npy", ".json", ".csv")
+
+
+class _Lut:
+    """`lut FUNCTION --in-scale S --out-scale S [--int16] [-o FILE] [--plot FILE]`, `lut --list`."""
+
+    name = "lut"
+    help = "make the TABLE of a named function and measure its error over all inputs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("function", metavar="FUNCTION", nargs="?", help="its name; --list shows all")
+        parser.add_argument("--list", action="store_true", help="print the names of all functions")
+        parser.add_argument("--in-scale", type=_scale, metavar="S", help="real size of one step of the input")
+        parser.add_argument("--out-scale", type=_scale, metavar="S", help="real size of one step of the output")
+        parser.add_argument("--in-zero-point", type=int, default=0, metavar="Z", help="of int8; default: 0")
+        parser.add_argument("--out-zero-point", type=int, default=0, metavar="Z", help="of int8; default: 0")
+        parser.add_argument("--int16", action="store_true", help="513 entries with interpolation, not 256 of int8")
+        parser.add_argument(
+            "--build", choices=("sampled", "fitted"), help="what to write; default: fitted for int16, sampled for int8"
+        )
+        parser.add_argument("-o", "--output", metavar="FILE", help=f"write the entries: {', '.join(SUFFIXES)}")
+        parser.add_argument("--plot", metavar="FILE", help="draw table and errors: .svg, .png or .pdf (extra 'plot')")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from lut import FUNCTIONS
+
+        if args.list:
+            print("\n".join(sorted(FUNCTIONS)))
+            return 0
+        _check(args, sorted(FUNCTIONS))
+        tables = _tables(args, FUNCTIONS[args.function])
+        kind = args.build or ("fitted" if args.int16 else "sampled")
+        chosen = next(table for table in tables if table.kind == kind)
+        if args.format == "json":
+            print(json.dumps(chosen.to_json(), indent=2))
+        else:
+            print(*_lines(tables, chosen), sep="\n")
+        if args.output is not None:
+            _write(chosen, Path(args.output))
+        if args.plot is not None:
+            _plot(tables, FUNCTIONS[args.function], args.plot)
+        return 0
+
+
+def _scale(text: str) -> float:
+    """A positive number, or a quotient of two: 1/256."""
+    top, slash, bottom = text.partition("/")
+    try:
+        value = float(top) / float(bottom) if slash else float(top)
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a positive number, or a quotient such as 1/256")
+    return value
+
+
+def _check(args: argparse.Namespace, names: Sequence[str]) -> None:
+    if args.function is None:
+        raise UsageError("give the name of a function; tosa-engine lut --list shows all")
+    if args.function not in names:
+        raise UsageError(f"unknown function '{args.function}'; choose from: {', '.join(names)}")
+    missing = [f"--{name.replace('_', '-')}" for name in ("in_scale", "out_scale") if getattr(args, name) is None]
+    if missing:
+        raise UsageError(f"{' and '.join(missing)} missing: a table belongs to two scales")
+    if args.build == "fitted" and not args.int16:
+        raise UsageError("--build fitted is for --int16: with 256 entries every input has an entry of its own")
+    if args.output is not None and Path(args.output).suffix not in SUFFIXES:
+        raise UsageError(f"can't tell what to write to '{args.output}': the name must end in {', '.join(SUFFIXES)}")
+
+
+def _tables(args: argparse.Namespace, function: Callable[[float], float]) -> list[Table]:
+    """The sampled table, and of int16 the fitted one."""
+    from lut import Quantization, TableRangeError, build
+
+    quantization = Quantization(args.in_scale, args.out_scale, args.in_zero_point, args.out_zero_point)
+    bits, kinds = (16, ("sampled", "fitted")) if args.int16 else (8, ("sampled",))
+    try:
+        return [build(args.function, function, quantization, bits=bits, kind=kind) for kind in kinds]
+    except TableRangeError as problem:
+        raise DataError(f"no table for {args.function}: {problem}") from problem
+
+
+def _lines(tables: Sequence[Table], chosen: Table) -> list[str]:
+    q = chosen.quantization
+    zeros = "" if len(chosen.entries) == 513 else f", zero points {q.in_zero_point} and {q.out_zero_point}"
+    head = (
+        f"{chosen.function}: {len(chosen.entries)} entries of {chosen.entries.dtype}, "
+        f"input scale {q.in_scale!r}, output scale {q.out_scale!r}{zeros}"
+    )
+    count = len(chosen.inputs)
+    lines = [head, f"errors over all {count:,} inputs, in LSB of the output (1 LSB = {q.out_scale:.6g}):"]
+    lines.append(f"{'':9}{'largest':>10} {'at':>7} {'mean':>9} {'rms':>9} {'within 1':>10} {'largest, real':>14}")
+    for table in tables:
+        e = table.error
+        lines.append(
+            f"{table.kind:9}{e.largest:10.4f} {e.at:7d} {e.mean:9.4f} {e.rms:9.4f} {100 * e.within_1:9.3f}% "
+            f"{e.largest * e.lsb:14.4g}"
+        )
+    return lines
+
+
+def _write(table: Table, path: Path) -> None:
+    if path.suffix == ".npy":
+        import numpy as np
+
+        np.save(path, table.entries)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(table.to_json(), indent=2) + "\n", encoding="utf-8")
+    else:
+        path.write_text("".join(f"{entry}\n" for entry in table.entries.tolist()), encoding="utf-8")
+
+
+def _plot(tables: Sequence[Table], function: Callable[[float], float], path: str) -> None:
+    """Above the function and the table's results, below the errors in LSB."""
+    if Path(path).suffix not in (".svg", ".png", ".pdf"):
+        raise UsageError(f"can't draw '{path}': the name must end in .svg, .png or .pdf")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError("--plot needs matplotlib; try: pip install 'tosa-engine[plot]'") from None
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    truth = tables[0].truth(function)
+    above.plot(tables[0].inputs, truth, color="#bbbbbb", linewidth=4, label=tables[0].function, rasterized=True)
+    for table, colour in zip(tables, ("#d55e00", "#0072b2"), strict=False):
+        found = table.results()
+        above.plot(table.inputs, found, color=colour, linewidth=1, label=f"table, {table.kind}", rasterized=True)
+        label = f"{table.kind}: at most {table.error.largest:.3f}"
+        below.plot(table.inputs, (found - truth) / table.error.lsb, color=colour, linewidth=0.8, label=label,
+                   rasterized=True)  # fmt: skip
+    above.set_ylabel("output")
+    below.set_ylabel("error, LSB of the output")
+    below.set_xlabel("input")
+    for axes in (above, below):
+        axes.grid(visible=True, linewidth=0.4)
+        axes.legend(loc="best")
+    figure.savefig(path, dpi=120, metadata={"Date": None} if path.endswith(".svg") else None)
+
+
+command = _Lut()
