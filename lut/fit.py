@@ -5,9 +5,9 @@ under an arch. Moving the nodes by half of that error to the other side halves i
 two intervals, so the best table is a path: entry i and entry i + 1 together decide the error of interval i.
 
 `fit_16` looks for that path by dynamic programming over a few candidates for every entry, around the best table so far,
-with ever smaller steps. (A search three times as wide finds the same maxima, but for log beside its pole: 1.5 % less.) It begins with the sampled table, which stays among the candidates: a fitted table is never
-worse in maximum error. Of the tables with the least maximum it takes one with the least sum of squares, so that an
-interval that no table can serve (a kink, a pole) costs the others nothing.
+with ever smaller steps. (A search three times as wide finds the same maxima, but for log beside its pole: 1.5 % less.)
+It begins with the sampled table, which stays among the candidates: a fitted table is never worse in maximum error. Of
+the tables with the least maximum it takes one with a small sum of squares.
 """
 
 from __future__ import annotations
