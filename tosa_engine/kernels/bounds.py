@@ -34,3 +34,12 @@ def accumulator_bound(call: Call) -> Array:
     """The larger magnitude of `accumulator_range`."""
     low, high = accumulator_range(call)
     return np.maximum(-low, high)
+
+
+def sums_range(call: Call) -> tuple[Array, Array]:
+    """The least and the greatest of all partial sums of products, without the bias, where `fits_output`."""
+    return call.proved[call.spec.requires[0].label]
+
+
+def in_int32(low: Array, high: Array) -> bool:
+    return bool(low.min() >= -(1 << 31) and high.max() < 1 << 31)

@@ -250,7 +250,7 @@ def transpose_conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 
 KERNELS = {
-    (op, key): Kernel(prepare, tensor_ops.CONV, epilogue=key.startswith("i8"))
+    (op, key): Kernel(prepare, tensor_ops.CONV, epilogue=not key.startswith("fp"))
     for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
     for key in ("i8_i8_i32_acci32", "i8_i4_i32_acci32", "i16_i8_i48_acci48", "fp32_fp32_fp32_accfp32")
 }

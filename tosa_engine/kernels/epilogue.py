@@ -31,20 +31,39 @@ def room(right: int, zero: int) -> bool:
     return (abs(zero) << int(right)) + ((1 << int(right)) >> 1) < 1 << 30
 
 
+def in_more_bits(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    """The same scales, with as many factors of two more in multiplier and shift as make the shift 33, where the
+    multiplier has room for them in int32: what a multiplier of int16 needs for the high words of products.
+    """
+    multiplier, shift = multiplier.astype(np.int64), shift.astype(np.int64)
+    free = np.array([31 - int(m).bit_length() for m in multiplier], np.int64)
+    more = np.clip(WORD + 1 - shift, 0, free)
+    return multiplier << more, shift + more
+
+
 def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array, Array]:
-    """(e32, e64, limits, table) as `scale.scale_rows` reads them, for `channels` padded to `pitch`."""
+    """(e32, e64, limits, table) as `scale.scale_rows` reads them, for `channels` padded to `pitch`.
+
+    A bias beyond int32 is a part of the rounding term, scaled: the caller has proved that the sums without it fit.
+    """
     e = epilogue or IDENTITY
     e32, e64 = aligned(5 * pitch, np.int32), aligned(2 * pitch, np.int64)
     rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
-    rows32[0, :channels] = bias
-    rows32[1, :channels] = e.multiplier
-    words = [scale_in_words(1, int(s)) for s in e.shift]
+    multiplier, shift = in_more_bits(e.multiplier, e.shift)
+    apart = bias.dtype == np.int64
+    in_high_words = not (e.double_round or apart) and all(s > WORD and room(s - WORD, e.output_zp) for s in shift)
+    if not in_high_words:
+        multiplier, shift = e.multiplier.astype(np.int64), e.shift
+    rows32[0, :channels] = 0 if apart else bias
+    rows32[1, :channels] = multiplier
+    words = [scale_in_words(1, int(s)) for s in shift]
     rows32[2, :channels] = [w[2] for w in words]
     rows32[3, :channels] = [w[1] for w in words]
-    in_high_words = not e.double_round and all(shift > WORD and room(shift - WORD, e.output_zp) for shift in e.shift)
     zero = e.output_zp if in_high_words else 0
     rows32[4, :channels] = [((1 << w[2]) >> 1) + (zero << w[2]) if in_high_words else 0 for w in words]
     rows64[0, :channels] = [w[0] for w in words]
+    if apart:
+        rows64[0, :channels] += bias * multiplier
     if e.double_round:
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
     saturates = (e.low, e.high) == (I8_MIN, I8_MAX)

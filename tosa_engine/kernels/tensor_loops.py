@@ -148,70 +148,58 @@ def group_panels(simd: Any, g: Any, group: int) -> Any:
     return tiles * group // g[GROUPS] * across, min(g[PANELS], tiles * (group + 1) // g[GROUPS] * across)
 
 
-@jit
-def conv_quads(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
-    rows: Any, c: Any, low: int, high: int,
-) -> int:  # fmt: skip
-    """CONV2D of int8 by int8 in quads, with the epilogue: bias, scale, zero point, clip, table."""
-    size = g[STEPS] * 4 * NR
-    for unit in range(low, high):
-        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
-        image = unit // g[GROUPS] // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        source = x if g[IN_PLACE] != 0 else a
-        if unit == low or group == 0:
-            if g[IN_PLACE] != 0:
-                straight(first * g[PITCH], g[PITCH], pixels, rows)
-            else:
-                pack_block(x, g, image, first, lines, a)
-                row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        panel, end = group_panels(simd, g, group)
-        while panel < end:
-            across = min(panels_of(simd), end - panel)
-            columns = min(across * NR, g[CHANNELS] - panel * NR)
-            tiles_quads(
-                simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
-                g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
-            )  # fmt: skip
-            if limits[HAS_TABLE] != 0:
-                look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
-            panel += across
-    return -1
+@inline
+def from_input(x: Any, a: Any, g: Any) -> Any:
+    """What tiles read: the input itself where it is IN_PLACE."""
+    return x if g[IN_PLACE] != 0 else a
 
 
-@jit
-def conv_pairs(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
-    rows: Any, c: Any, low: int, high: int,
-) -> int:  # fmt: skip
-    """CONV2D of int8 in int16 pairs, zero points subtracted, with the same epilogue."""
-    size = g[STEPS] * 2 * NR
-    for unit in range(low, high):
-        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
-        image = unit // g[GROUPS] // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        if unit == low or group == 0:
-            pack_block(x, g, image, first, lines, a)
-            row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        panel, end = group_panels(simd, g, group)
-        while panel < end:
-            across = min(panels_of(simd), end - panel)
-            columns = min(across * NR, g[CHANNELS] - panel * NR)
-            tiles_pairs(
-                simd, a, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
-                g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
-            )  # fmt: skip
-            if limits[HAS_TABLE] != 0:
-                look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
-            panel += across
-    return -1
+@inline
+def from_copy(x: Any, a: Any, g: Any) -> Any:
+    return a
+
+
+def _conv(tiles: Any, width: int, source_of: Any) -> Any:
+    @jit
+    def conv(
+        simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+        rows: Any, c: Any, low: int, high: int,
+    ) -> int:  # fmt: skip
+        """CONV2D of integers, with the epilogue: bias, scale, zero point, clip, table."""
+        size = g[STEPS] * width * NR
+        for unit in range(low, high):
+            group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
+            image = unit // g[GROUPS] // g[BLOCKS]
+            first = block * g[BLOCK]
+            lines = min(g[BLOCK], g[HEIGHT] - first)
+            pixels = lines * g[WIDTH]
+            source = source_of(x, a, g)
+            if unit == low or group == 0:
+                if g[IN_PLACE] != 0:
+                    straight(first * g[PITCH], g[PITCH], pixels, rows)
+                else:
+                    pack_block(x, g, image, first, lines, a)
+                    row_starts(g, pixels, rows)
+            base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+            panel, end = group_panels(simd, g, group)
+            while panel < end:
+                across = min(panels_of(simd), end - panel)
+                columns = min(across * NR, g[CHANNELS] - panel * NR)
+                tiles(
+                    simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
+                    g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
+                )  # fmt: skip
+                if limits[HAS_TABLE] != 0:
+                    look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
+                panel += across
+        return -1
+
+    return conv
+
+
+conv_quads = _conv(tiles_quads, 4, from_input)
+conv_pairs = _conv(tiles_pairs, 2, from_copy)  # of int8: zero points are subtracted
+conv_pairs_int16 = _conv(tiles_pairs, 2, from_input)
 
 
 @jit

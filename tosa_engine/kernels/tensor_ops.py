@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import types
 from . import geometry as at
 from . import winograd
-from .bounds import accumulator_bound, fits_output
+from .bounds import accumulator_bound, fits_output, in_int32, sums_range
 from .depthwise import depthwise_int8
 from .epilogue import parameters
-from .int48 import conv2d_int48, depthwise_conv2d_int48, depthwise_fits
+from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
 from .matmul import matmul_fp32, matmul_int, matmul_wide
 from .packing import (
     buffer_sizes,
@@ -35,7 +36,7 @@ from .variants import TILE, variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
     from ..types import Array
@@ -53,31 +54,47 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
         return winograd.conv2d(call, epilogue)
     weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
     simd = variant()
-    quads = (simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)
-    g, offsets, _ = window_geometry(call, call.IC, 1, 1 if quads else 2)
-    whole = flatten_pointwise(call, g)
     bias = per_channel_bias(call, call.OC)
-    if quads:
-        g.update({at.PADDING: call.input_zp, at.IN_PLACE: whole and call.IC % 4 == 0})
-        offset = call.input_zp + (0 if simd.signed else 128)
-        bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
-    else:
-        g[at.ZERO] = call.input_zp
-    element = np.dtype(np.int8 if quads else np.int16)
-    b, distances, panels = pack_panels(weight, offsets, 4 if quads else 2, element)
+    if not ((simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)):
+        return conv2d_pairs(call, weight, bias, epilogue)
+    offset = call.input_zp + (0 if simd.signed else 128)
+    bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+    g, offsets, _ = window_geometry(call, call.IC, 1, 1)
+    g.update({at.PADDING: call.input_zp, at.IN_PLACE: flatten_pointwise(call, g) and call.IC % 4 == 0})
+    return conv2d_tiled(call, g, pack_panels(weight, offsets, 4, np.int8), bias, epilogue, tensor_loops.conv_quads)
+
+
+def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | None) -> Work:
+    """CONV2D in int16 pairs: the sums without the bias fit int32, and with it, too, where the bias is int32."""
+    from . import tensor_loops
+
+    g, offsets, _ = window_geometry(call, call.IC, 1, 2)
+    whole = flatten_pointwise(call, g)
+    wide = call.in_t is types.i16
+    g.update({at.ZERO: call.input_zp, at.IN_PLACE: wide and whole and call.IC % 2 == 0})
+    loop = tensor_loops.conv_pairs_int16 if wide else tensor_loops.conv_pairs
+    return conv2d_tiled(call, g, pack_panels(weight, offsets, 2, np.int16), bias, epilogue, loop)
+
+
+def conv2d_tiled(
+    call: Call, g: dict[int, int], packed: tuple[Array, Array, int], bias: Array, epilogue: Epilogue | None,
+    loop: Callable[..., int],
+) -> Work:  # fmt: skip
+    """CONV2D by a loop over tiles; `packed` are weights, distances and panels of `pack_panels`."""
+    b, distances, panels = packed
+    simd = variant()
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split(g, panels)
     scaling, shape = parameters(epilogue, bias, call.OC, panels * 16), geometry(g)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        loop = tensor_loops.conv_quads if quads else tensor_loops.conv_pairs
         return Loop(loop, simd, x, b, shape, distances, *scaling, out)
 
-    packed, starts = buffer_sizes(g)
-    packed = 64 if g.get(at.IN_PLACE) else packed
-    scratch = ((element, packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
-    speed = 200 if quads else 60  # products per nanosecond
+    elements, starts = buffer_sizes(g)
+    elements = 64 if g[at.IN_PLACE] else elements
+    scratch = ((b.dtype, elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
+    speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
     return Work(units, macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC, bind, scratch)
 
 
@@ -165,14 +182,23 @@ def depthwise_conv2d_wide(call: Call) -> Work:
     return Work(call.N * call.OH * call.OW, 0.7 * call.N * call.OH * call.OW * weight.size, bind)
 
 
-def conv2d_int16(call: Call) -> Work:
-    """CONV2D of int16 input and int8 weights."""
-    return conv2d_int48(call) if fits_output(call) else conv2d_wide(call)
+def conv2d_int16(call: Call, epilogue: Epilogue | None = None) -> Work:
+    """CONV2D of int16 input and int8 weights: in one go where the sums are scaled at once and fit int32."""
+    if not fits_output(call):
+        assert epilogue is None
+        return conv2d_wide(call)
+    if epilogue is None or not in_int32(*sums_range(call)):
+        return conv2d_int48(call, epilogue)
+    weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
+    return conv2d_pairs(call, weight, narrowest(call, per_channel_bias(call, call.OC)), epilogue)
 
 
-def depthwise_conv2d_int16(call: Call) -> Work:
+def depthwise_conv2d_int16(call: Call, epilogue: Epilogue | None = None) -> Work:
     """DEPTHWISE_CONV2D of int16 input and int8 weights."""
-    return depthwise_conv2d_int48(call) if fits_output(call) and depthwise_fits(call) else depthwise_conv2d_wide(call)
+    if not fits_output(call):
+        assert epilogue is None
+        return depthwise_conv2d_wide(call)
+    return depthwise_conv2d_int48(call, epilogue)
 
 
 CONV = ("weight", "bias", "input_zp", "weight_zp")
@@ -185,11 +211,11 @@ KERNELS = {
     ("AVG_POOL2D", "fp32_accfp32"): Kernel(avg_pool2d_fp32, ("input_zp", "output_zp")),
     ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
     ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
-    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV),
+    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True),
     ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV),
     ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV),
+    ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV),
     ("MATMUL", "i8_i32"): Kernel(matmul_int, ("A_zp", "B_zp"), epilogue=True),
     ("MATMUL", "i16_i48"): Kernel(matmul_wide, ("A_zp", "B_zp")),

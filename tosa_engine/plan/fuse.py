@@ -1,6 +1,6 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Three patterns. An int32 producer (CONV2D, DEPTHWISE_CONV2D, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
+Three patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
 ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. Another RESCALE takes the CLAMP behind it.
 Each is done only where it is proved that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in
 between, and none of them is kept.
@@ -56,7 +56,7 @@ class Fusion:
         return None if unknown(KERNELS[op, call.row.key], call) else call
 
     def epilogue(self, call: Call) -> Step | None:
-        """The step of an int32 producer with what follows it."""
+        """The step of a producer of int32 or int48 with what follows it."""
         assert call.row is not None
         kernel = KERNELS[call.spec.name, call.row.key]
         if not kernel.epilogue or unknown(kernel, call) or not fits_output(call):
@@ -69,8 +69,8 @@ class Fusion:
         return Step((call, *calls), tuple(call.operator.inputs), (calls[-1].operator.outputs[0],), work)
 
     def proved_rescale(self, call: Call) -> bool:
-        """Whether no REQUIRE of a RESCALE from i32 can fail for the values that reach it."""
-        return call.in_t is types.i32 and self.analysis.proved(call)
+        """Whether no REQUIRE of a RESCALE from i32 or i48 can fail for the values that reach it."""
+        return call.in_t in (types.i32, types.i48) and self.analysis.proved(call)
 
     def finish(self, rescale: Call) -> tuple[Epilogue, list[Call]]:
         """RESCALE with the CLAMP and the TABLE behind it, as an epilogue."""
