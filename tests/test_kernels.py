@@ -277,13 +277,13 @@ def test_every_kernel_runs_as_plain_python() -> None:
 
 CACHE = """
 import os, pathlib, numpy as np
-from tosa_engine.kernels import _jit, ewise_loops
+from tosa_engine.kernels import _jit, elementwise_loops, formula
 print(_jit.cache_folder())
 out = np.zeros(4, np.int32)
 one = np.ones(4, np.int32)
-dims = np.array([4], np.int64)
-step = np.array([1], np.int64)
-assert ewise_loops.arithmetic(0, 0, False, one, one, dims, step, step, out, 0, 4) == -1
+g = np.array([1, 4, 0, 1, 0, 1, 0, 0])
+add = elementwise_loops.loop_of(formula.Formula("add", lambda a, b: a + b, 2))
+assert add(one, one, one, g, g, out, 0, 4) == -1
 assert out.tolist() == [2, 2, 2, 2]
 """
 

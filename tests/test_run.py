@@ -336,9 +336,9 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
 
 
 def test_checked_runs_tell_a_kernel_that_misses_a_require(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tosa_engine.kernels import ewise_loops
+    from tosa_engine.kernels import elementwise_loops
 
-    monkeypatch.setattr(ewise_loops, "arithmetic", lambda *arguments: -1)
+    monkeypatch.setattr(elementwise_loops, "loop_of", lambda formula: lambda *arguments: -1)
     with pytest.raises(TosaEngineError, match="the oracle of ADD saw a REQUIRE fail, the kernel none") as caught:
         overflow(1, checked=True)
     assert caught.value.exit_code == 70

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import types
-from .ewise_binary import by_numpy, choose
-from .work import Kernel, Loop, Work, blocks, flat
+from .elementwise import elementwise
+from .ewise_binary import maximum, maximum_number, minimum, minimum_number
+from .formula import Formula, larger, smaller
+from .work import Kernel, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..spec.table import Call
-    from ..types import Array
-    from .work import Run
+
+
+def between(x: Any, low: Any, high: Any) -> Any:
+    return smaller(larger(x, low), high)
 
 
 def clamp_int(call: Call) -> Work:
-    from . import ewise_loops
+    bounds = np.array([call.min_val, call.max_val], call.in_out_t.storage)
+    return elementwise(call, Formula("clamp", between, 1, 2), 0.05, bounds)
 
-    least, most, count = int(call.min_val), int(call.max_val), types.count(call.shape_of("output"))
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(ewise_loops.clamp, flat(inputs[0]), least, most, outputs[0].reshape(-1), count=count)
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    """In this order, which counts for NaN and for signed zeros."""
+    return minimum(maximum(x, low), high)
 
-    return Work(blocks(count), 0.05 * count, bind)
+
+def clamped_number(x: Any, low: Any, high: Any) -> Any:
+    return minimum_number(maximum_number(x, low), high)
 
 
 def clamp_fp32(call: Call) -> Work:
-    """max with min_val, then min with max_val, as the specification orders them for NaN and signed zeros."""
-    ignore = call.nan_mode == "IGNORE"
     with np.errstate(over="ignore"):
-        low, high = np.float32(call.min_val), np.float32(call.max_val)
-
-    def function(x: Array, out: Array) -> None:
-        raised = np.empty_like(out)
-        bounds = np.broadcast_to(low, x.shape), np.broadcast_to(high, x.shape)
-        choose(x, bounds[0], x >= low, ignore, raised)
-        choose(raised, bounds[1], raised < high, ignore, out)
-
-    return by_numpy(call.shape_of("output"), 3, function)
+        bounds = np.array([call.min_val, call.max_val]).astype(np.float32)
+    compute = clamped_number if call.nan_mode == "IGNORE" else clamped
+    return elementwise(call, Formula("clamp", compute, 1, 2), 0.2, bounds)
 
 
 KERNELS = {

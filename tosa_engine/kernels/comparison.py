@@ -1,27 +1,39 @@
-"""Kernels of the comparison operators: numpy's, in which NaN is neither equal to anything nor greater or less."""
+"""Kernels of the comparison operators: NaN is neither equal to anything nor greater or less."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .ewise_binary import by_numpy
-from .work import Kernel, Work
+from .elementwise import elementwise
+from .formula import Formula
+from .work import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..spec.table import Call
-    from ..types import Array
+    from .work import Work
 
 
-def comparison(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
-    def function(a: Array, b: Array, out: Array) -> None:
-        ufunc(a, b, out=out)
-
-    return lambda call: by_numpy(call.shape_of("output"), 0.8, function)
+def equal(a: Any, b: Any) -> Any:
+    return a == b
 
 
-OPERATORS = {"EQUAL": np.equal, "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal}
-KERNELS = {(op, key): Kernel(comparison(f)) for op, f in OPERATORS.items() for key in ("i32_bool", "fp32_bool")}
+def greater(a: Any, b: Any) -> Any:
+    return a > b
+
+
+def greater_equal(a: Any, b: Any) -> Any:
+    return a >= b
+
+
+def comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[[Call], Work]:
+    return lambda call: elementwise(call, Formula(name, compare, 2), 0.15)
+
+
+OPERATORS = {"EQUAL": equal, "GREATER": greater, "GREATER_EQUAL": greater_equal}
+KERNELS = {
+    (op, key): Kernel(comparison(op.lower(), compare))
+    for op, compare in OPERATORS.items()
+    for key in ("i32_bool", "fp32_bool")
+}

@@ -1,8 +1,4 @@
-"""Kernels of the elementwise binary operators and TABLE.
-
-Arithmetic and extrema of integers and TABLE are compiled. Those of floats, bits and shifts are numpy's: bound by
-memory, exact by IEEE 754 or by being a choice, and nothing has to be compiled.
-"""
+"""Kernels of the elementwise binary operators and TABLE."""
 
 from __future__ import annotations
 
@@ -13,6 +9,8 @@ import numpy as np
 from .. import types
 from .bounds import holds
 from .data_layout import strip
+from .elementwise import elementwise, numbers, unsigned
+from .formula import Formula, cast, is_nan, larger, smaller, view, where
 from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
@@ -22,59 +20,75 @@ if TYPE_CHECKING:
     from ..types import Array, Shape
     from .work import Run
 
-
-def collapse(shape: Shape, first: Shape, second: Shape) -> tuple[list[int], list[int], list[int]]:
-    """The fewest axes that broadcasting needs, with the strides of both inputs (0 along axes that repeat)."""
-    dims: list[int] = []
-    kinds: list[tuple[bool, bool]] = []
-    for size, a, b in zip(shape, first, second, strict=True):
-        kind = (a == size, b == size)
-        if size == 1:
-            continue
-        if kinds and kinds[-1] == kind:
-            dims[-1] *= size
-        else:
-            dims.append(size)
-            kinds.append(kind)
-    if not dims:
-        return [1], [1], [1]
-
-    def strides(which: int) -> list[int]:
-        found, step = [0] * len(dims), 1
-        for axis in range(len(dims) - 1, -1, -1):
-            if kinds[axis][which]:
-                found[axis] = step
-                step *= dims[axis]
-        return found
-
-    return dims, strides(0), strides(1)
+I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
 
 
-def arithmetic_int(code: int) -> Callable[[Call], Work]:
-    """ADD, SUB, MUL, MAXIMUM and MINIMUM of integers; results are int32."""
+def binary(name: str, compute: Callable[[Any, Any], Any], read: Callable[[Array], Array] = numbers) -> Kernel:
+    formula = Formula(name, compute, 2)
+    return Kernel(lambda call: elementwise(call, formula, 0.2, read=read))
 
-    def prepare(call: Call) -> Work:
-        from . import ewise_loops
 
-        shift = call["shift"] if call.spec.name == "MUL" else 0
-        if not 0 <= shift <= 63 or (shift and call.in_t is not types.i32):
-            return violating(0)
-        shape = call.shape_of("output")
-        dims, sa, sb = (np.array(v, np.int64) for v in collapse(shape, call.shape1, call.shape2))
-        count = types.count(shape)
-        wrap = call.spec.name == "MUL" and shift == 0
-        untested = call.shape1 == call.shape2 and (wrap or (call.spec.name != "MUL" and holds(call, "R1")))
+def tested(call: Call, formula: Formula, cost: float, *rules: str) -> Work:
+    """With tests of the rules, unless it is proved that they hold."""
+    return elementwise(call, formula.untested() if holds(call, *rules) else formula, cost)
 
-        def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-            a, b, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-            if untested:
-                return Loop(ewise_loops.low_bits, code, a, b, out, count=count)
-            return Loop(ewise_loops.arithmetic, code, shift, wrap, a, b, dims, sa, sb, out, count=count)
+def added(a: Any, b: Any) -> Any:
+    """Wrapping around, the sum has not the sign that both numbers have."""
+    total = a + b
+    return total, ((a ^ total) & (b ^ total)) < 0
 
-        return Work(blocks(count), 0.3 * count, bind)
 
-    return prepare
+def subtracted(a: Any, b: Any) -> Any:
+    difference = a - b
+    return difference, ((a ^ b) & (a ^ difference)) < 0
+
+
+def add_int(call: Call) -> Work:
+    return tested(call, Formula("add", added, 2, tests=True), 0.2, "R1")
+
+
+def sub_int(call: Call) -> Work:
+    return tested(call, Formula("sub", subtracted, 2, tests=True), 0.2, "R1")
+
+
+def low_product(a: Any, b: Any) -> Any:
+    return cast(a, np.int32) * cast(b, np.int32)
+
+
+def shifted_product(a: Any, b: Any, shift: Any) -> Any:
+    """Rounded half up; the rounding bit is added after the shift, where it can't overflow. Before it, as the
+    specification has it, 2^62 + 2^62 does.
+    """
+    product = cast(a, np.int64) * cast(b, np.int64)
+    result = (product >> shift) + ((product >> (shift - 1)) & 1)
+    beyond = (result > I32_MAX) | (result < I32_MIN) | ((shift == 63) & (product == 1 << 62))
+    return cast(result, np.int32), beyond
+
+
+def mul_int(call: Call) -> Work:
+    shift = int(call["shift"])
+    if not 0 <= shift <= 63 or (shift and call.in_t is not types.i32):
+        return violating(0)
+    if shift == 0:
+        return elementwise(call, Formula("mul", low_product, 2), 0.2)
+    return elementwise(call, Formula("mul", shifted_product, 2, 1, tests=True), 0.6, np.array([shift], np.int64))
+
+
+def added_float(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def subtracted_float(a: Any, b: Any) -> Any:
+    return a - b
+
+
+def product(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def mul_fp32(call: Call) -> Work:
+    return elementwise(call, Formula("mul", product, 2), 0.2) if call["shift"] == 0 else violating(0)
 
 
 def by_numpy(shape: Shape, cost: float, function: Callable[..., Any]) -> Work:
@@ -101,47 +115,6 @@ def by_numpy(shape: Shape, cost: float, function: Callable[..., Any]) -> Work:
     return Work(shape[lead] if shape else 1, cost * types.count(shape), bind)
 
 
-def _two(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
-    def function(a: Array, b: Array, out: Array) -> None:
-        ufunc(a, b, out=out)
-
-    def prepare(call: Call) -> Work:
-        work = by_numpy(call.shape_of("output"), 0.8, function)
-        return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:2], outputs))
-
-    return prepare
-
-
-def mul_fp32(call: Call) -> Work:
-    return _two(np.multiply)(call) if call["shift"] == 0 else violating(0)
-
-
-def choose(a: Array, b: Array, first: Array, ignore: bool, out: Array) -> None:
-    """`first` says where a is chosen; a NaN is passed on, or ignored for the other value."""
-    np.copyto(out, b)
-    np.copyto(out, a, where=first)
-    if ignore:
-        np.copyto(out, b, where=np.isnan(a))
-        np.copyto(out, a, where=np.isnan(b))
-    else:
-        np.copyto(out, b, where=np.isnan(b))
-        np.copyto(out, a, where=np.isnan(a))
-
-
-def extremum_float(compare: Callable[..., Any]) -> Callable[[Call], Work]:
-    """MAXIMUM (a >= b) and MINIMUM (a < b) of floats: which of equal zeros is taken follows the comparison."""
-
-    def prepare(call: Call) -> Work:
-        ignore = call.nan_mode == "IGNORE"
-
-        def function(a: Array, b: Array, out: Array) -> None:
-            choose(a, b, compare(a, b), ignore, out)
-
-        return by_numpy(call.shape_of("output"), 2, function)
-
-    return prepare
-
-
 def table_i8(call: Call) -> Work:
     from . import ewise_loops
 
@@ -166,78 +139,127 @@ def table_i16(call: Call) -> Work:
     return Work(blocks(count), 1.3 * count, bind)
 
 
-def beyond(shift: Array, bits: int) -> Array:
-    """Where a shift is negative or not less than the bits; read as unsigned, negative ones are large."""
-    return np.asarray(shift.view(f"u{shift.dtype}") >= bits)
+def chosen(a: Any, b: Any, first: Any, ignore: bool) -> Any:
+    """`first` says where a is chosen; a NaN is passed on, or ignored for the other value."""
+    number = where(first, a, b)
+    if ignore:
+        return where(is_nan(a), b, where(is_nan(b), a, number))
+    return where(is_nan(a), a, where(is_nan(b), b, number))
+
+
+# which of equal zeros is taken follows the specification's comparison: a >= b for the maximum, a < b for the minimum
+def maximum(a: Any, b: Any) -> Any:
+    return chosen(a, b, a >= b, ignore=False)
+
+
+def maximum_number(a: Any, b: Any) -> Any:
+    return chosen(a, b, a >= b, ignore=True)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    return chosen(a, b, a < b, ignore=False)
+
+
+def minimum_number(a: Any, b: Any) -> Any:
+    return chosen(a, b, a < b, ignore=True)
+
+
+def extremum_float(name: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Callable[[Call], Work]:
+    """By a formula that passes NaN on, or one that ignores it."""
+    return lambda call: elementwise(call, Formula(name, lenient if call.nan_mode == "IGNORE" else strict, 2), 0.25)
+
+
+def beyond(shift: Any) -> tuple[Any, Any]:
+    """The amount to shift by, and where it is negative or not less than the bits: read as unsigned, negative ones are
+    large. Elsewhere the amount is the shift itself.
+    """
+    bits = 8 * shift.dtype.itemsize
+    return shift & (bits - 1), view(shift, f"u{shift.dtype.itemsize}") >= bits
+
+
+def shifted_down(a: Any, b: Any) -> Any:
+    """Towards minus infinity."""
+    amount, wrong = beyond(b)
+    return a >> amount, wrong
+
+
+def shifted_down_rounded(a: Any, b: Any) -> Any:
+    """Plus the last bit that was shifted out."""
+    amount, wrong = beyond(b)
+    last = where(amount > 0, (a >> (larger(amount, 1) - 1)) & 1, 0)
+    return (a >> amount) + last, wrong
+
+
+def shifted_bits_up(a: Any, b: Any) -> Any:
+    amount, wrong = beyond(b)
+    return a << amount, wrong
+
+
+def shifted_bits_down(a: Any, b: Any) -> Any:
+    amount, wrong = beyond(b)
+    kind = f"u{a.dtype.itemsize}"
+    return view(view(a, kind) >> view(amount, kind), a.dtype), wrong
 
 
 def arithmetic_right_shift(call: Call) -> Work:
-    """Towards minus infinity; with `round`, plus the last bit that was shifted out."""
-    bits, rounds, untested = call.in_out_t.bits, call.round, holds(call, "R1")
-
-    def function(a: Array, b: Array, out: Array) -> Array | None:
-        np.right_shift(a, b, out=out)
-        if rounds:
-            one = a.dtype.type(1)
-            last = np.right_shift(a, np.maximum(b, one) - one) & one
-            np.add(out, last, out=out, where=b > 0)
-        return None if untested else beyond(b, bits)
-
-    return by_numpy(call.shape_of("output"), 2.0 if rounds else 0.8, function)
+    compute = shifted_down_rounded if call.round else shifted_down
+    return tested(call, Formula("arithmetic_right_shift", compute, 2, tests=True), 0.3, "R1")
 
 
-def logical_shift(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
-    """Shifts of the bits, read as unsigned."""
-
-    def prepare(call: Call) -> Work:
-        bits, unsigned, untested = call.in_out_t.bits, f"u{call.in_out_t.storage}", holds(call, "R1")
-
-        def function(a: Array, b: Array, out: Array) -> Array | None:
-            ufunc(a.view(unsigned), b.view(unsigned), out=out.view(unsigned))
-            return None if untested else beyond(b, bits)
-
-        return by_numpy(call.shape_of("output"), 0.8, function)
-
-    return prepare
+def logical_shift(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Call], Work]:
+    return lambda call: tested(call, Formula(name, compute, 2, tests=True), 0.3, "R1")
 
 
-def intdiv(call: Call) -> Work:
+def quotient(a: Any, b: Any) -> Any:
     """In float64, cut to integers: a quotient of two int32 that isn't an integer is 2^-31 away from the next one, far
     more than float64 rounds.
     """
-    least, untested = call.in_out_t.minimum, holds(call, "R1", "R2")
+    wrong = (b == 0) | ((b == -1) & (a == I32_MIN))
+    divisor = where(wrong, 1, b)
+    return cast(cast(a, np.float64) / cast(divisor, np.float64), np.int32), wrong
 
-    def function(a: Array, b: Array, out: Array) -> Array | None:
-        np.divide(a, b, out=out, dtype=np.float64, casting="unsafe")
-        return None if untested else np.asarray((b == 0) | ((b == -1) & (a == least)))
 
-    return by_numpy(call.shape_of("output"), 3.0, function)
+def intdiv(call: Call) -> Work:
+    return tested(call, Formula("intdiv", quotient, 2, tests=True), 1.0, "R1", "R2")
+
+
+def both(a: Any, b: Any) -> Any:
+    return a & b
+
+
+def either(a: Any, b: Any) -> Any:
+    return a | b
+
+
+def one(a: Any, b: Any) -> Any:
+    """Of two bits, but not both."""
+    return a ^ b
 
 
 INTEGERS = ("i8", "i16", "i32")
 KERNELS = {
-    ("ADD", "i32"): Kernel(arithmetic_int(0)),
-    ("ADD", "fp32"): Kernel(_two(np.add)),
-    ("SUB", "i32"): Kernel(arithmetic_int(1)),
-    ("SUB", "fp32"): Kernel(_two(np.subtract)),
-    ("MUL", "i8_i32"): Kernel(arithmetic_int(2), ("shift",)),
-    ("MUL", "i16_i32"): Kernel(arithmetic_int(2), ("shift",)),
-    ("MUL", "i32_i32"): Kernel(arithmetic_int(2), ("shift",)),
+    ("ADD", "i32"): Kernel(add_int),
+    ("ADD", "fp32"): binary("add", added_float),
+    ("SUB", "i32"): Kernel(sub_int),
+    ("SUB", "fp32"): binary("sub", subtracted_float),
+    ("MUL", "i8_i32"): Kernel(mul_int, ("shift",)),
+    ("MUL", "i16_i32"): Kernel(mul_int, ("shift",)),
+    ("MUL", "i32_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
-    ("MAXIMUM", "i32"): Kernel(arithmetic_int(3)),
-    ("MAXIMUM", "fp32"): Kernel(extremum_float(np.greater_equal)),
-    ("MINIMUM", "i32"): Kernel(arithmetic_int(4)),
-    ("MINIMUM", "fp32"): Kernel(extremum_float(np.less)),
+    ("MAXIMUM", "i32"): binary("maximum", larger),
+    ("MAXIMUM", "fp32"): Kernel(extremum_float("maximum", maximum, maximum_number)),
+    ("MINIMUM", "i32"): binary("minimum", smaller),
+    ("MINIMUM", "fp32"): Kernel(extremum_float("minimum", minimum, minimum_number)),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),
     ("INTDIV", "i32"): Kernel(intdiv),
-    ("LOGICAL_AND", "bool"): Kernel(_two(np.logical_and)),
-    ("LOGICAL_OR", "bool"): Kernel(_two(np.logical_or)),
-    ("LOGICAL_XOR", "bool"): Kernel(_two(np.logical_xor)),
+    ("LOGICAL_AND", "bool"): binary("and", both, unsigned),
+    ("LOGICAL_OR", "bool"): binary("or", either, unsigned),
+    ("LOGICAL_XOR", "bool"): binary("xor", one, unsigned),
     **{("ARITHMETIC_RIGHT_SHIFT", t): Kernel(arithmetic_right_shift) for t in INTEGERS},
-    **{("LOGICAL_LEFT_SHIFT", t): Kernel(logical_shift(np.left_shift)) for t in INTEGERS},
-    **{("LOGICAL_RIGHT_SHIFT", t): Kernel(logical_shift(np.right_shift)) for t in INTEGERS},
-    **{("BITWISE_AND", t): Kernel(_two(np.bitwise_and)) for t in INTEGERS},
-    **{("BITWISE_OR", t): Kernel(_two(np.bitwise_or)) for t in INTEGERS},
-    **{("BITWISE_XOR", t): Kernel(_two(np.bitwise_xor)) for t in INTEGERS},
+    **{("LOGICAL_LEFT_SHIFT", t): Kernel(logical_shift("logical_left_shift", shifted_bits_up)) for t in INTEGERS},
+    **{("LOGICAL_RIGHT_SHIFT", t): Kernel(logical_shift("logical_right_shift", shifted_bits_down)) for t in INTEGERS},
+    **{("BITWISE_AND", t): binary("and", both, unsigned) for t in INTEGERS},
+    **{("BITWISE_OR", t): binary("or", either, unsigned) for t in INTEGERS},
+    **{("BITWISE_XOR", t): binary("xor", one, unsigned) for t in INTEGERS},
 }

@@ -1,4 +1,4 @@
-"""Compiled elementwise loops: integer arithmetic with its REQUIREs, RESCALE, the interpolated TABLE.
+"""Compiled loops of RESCALE and of TABLE.
 
 `low` and `high` are element positions in the output. Tests are gathered without branches, so that the loops stay vector
 code; when one fails, the start of its run is returned. Results are cast to the output's type where their low bits are
@@ -16,7 +16,6 @@ from ._jit import inline, jit
 
 apply_lookup_s = jit(lookup.apply_lookup_s)
 I32_MIN, I32_MAX = -2147483648, 2147483647
-ADD, SUB, MUL, MAXIMUM, MINIMUM = 0, 1, 2, 3, 4
 
 
 @jit
@@ -27,80 +26,6 @@ def offset(row: int, dims: Any, strides: Any) -> int:
         at += row % dims[axis] * strides[axis]
         row //= dims[axis]
     return int(at)
-
-
-@inline
-def combine(op: int, shift: int, a: Any, b: Any) -> Any:
-    """The result in 64 bits. MUL with a shift rounds half up; its rounding bit is added after the shift, where it
-    can't overflow."""
-    left, right = np.int64(a), np.int64(b)
-    if op == ADD:
-        return left + right
-    if op == SUB:
-        return left - right
-    if op == MAXIMUM:
-        return max(left, right)
-    if op == MINIMUM:
-        return min(left, right)
-    product = left * right
-    if shift == 0:
-        return product
-    return (product >> np.int64(shift)) + ((product >> np.int64(shift - 1)) & 1)
-
-
-@inline
-def apply(op: int, shift: int, a: Any, step_a: int, b: Any, step_b: int, out: Any) -> bool:
-    """out = a op b with steps of 0 or 1 along both; whether a result isn't a value of int32."""
-    bad = False
-    for i in range(len(out)):
-        value = combine(op, shift, a[i * step_a], b[i * step_b])
-        bad |= value > I32_MAX or value < I32_MIN
-        out[i] = np.int32(value)
-    return bad
-
-
-@jit
-def arithmetic(
-    op: int, shift: int, wrap: bool, a: Any, b: Any, dims: Any, sa: Any, sb: Any, out: Any, low: int, high: int
-) -> int:
-    """ADD, SUB and MUL of integers into int32, with broadcasting; `wrap`: MUL without a shift keeps the low 32 bits."""
-    inner = dims[len(dims) - 1]
-    step_a, step_b = sa[len(dims) - 1], sb[len(dims) - 1]
-    at = low
-    while at < high:
-        row = at // inner
-        column = at - row * inner
-        run = min(inner - column, high - at)
-        ia, ib = offset(row, dims, sa) + column * step_a, offset(row, dims, sb) + column * step_b
-        first, second, target = a[ia : ia + run], b[ib : ib + run], out[at : at + run]
-        if step_a == 1 and step_b == 1:
-            bad = apply(op, shift, first, 1, second, 1, target)
-        elif step_a == 1:
-            bad = apply(op, shift, first, 1, second, 0, target)
-        else:
-            bad = apply(op, shift, first, 0, second, step_b, target)
-        if bad and not wrap:
-            return int(at)
-        at += run
-    return -1
-
-
-@jit
-def low_bits(op: int, a: Any, b: Any, out: Any, low: int, high: int) -> int:
-    """ADD, SUB and MUL of tensors of one shape, the low 32 bits: where the result is proved to fit, and MUL without a
-    shift.
-    """
-    left, right, target = a[low:high], b[low:high], out[low:high]
-    if op == ADD:
-        for i in range(len(target)):
-            target[i] = np.int32(np.int64(left[i]) + np.int64(right[i]))
-    elif op == SUB:
-        for i in range(len(target)):
-            target[i] = np.int32(np.int64(left[i]) - np.int64(right[i]))
-    else:
-        for i in range(len(target)):
-            target[i] = np.int32(np.int64(left[i]) * np.int64(right[i]))
-    return -1
 
 
 @inline
@@ -181,26 +106,6 @@ def table_int8(x: Any, table: Any, out: Any, low: int, high: int) -> int:
     source, target = x[low:high], out[low:high]
     for i in range(len(target)):
         target[i] = table[np.int64(source[i]) + 128]
-    return -1
-
-
-@jit
-def clamp(x: Any, least: int, most: int, out: Any, low: int, high: int) -> int:
-    """In the tensor's own type, which both bounds fit."""
-    source, target = x[low:high], out[low:high]
-    kind = x.dtype.type
-    bottom, top = kind(least), kind(most)
-    for i in range(len(target)):
-        target[i] = min(max(source[i], bottom), top)
-    return -1
-
-
-@jit
-def convert(x: Any, out: Any, low: int, high: int) -> int:
-    """Integers as integers of another size: the low bits, or the sign extended."""
-    source, target = x[low:high], out[low:high]
-    for i in range(len(target)):
-        target[i] = source[i]
     return -1
 
 

@@ -1,4 +1,4 @@
-"""Kernels of the elementwise unary operators: numpy's, in 64-bit integers or IEEE floats."""
+"""Kernels of the elementwise unary operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .bounds import holds
+from .elementwise import elementwise, numbers, unsigned
 from .ewise_binary import by_numpy
+from .formula import Formula, cast, larger, leading_zeros, magnitude, smaller, where
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
@@ -16,22 +18,16 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
 
+I32_MIN = -(1 << 31)
+
+
+def positive(x: Any) -> Any:
+    return where(x < 0, -x, x), x == I32_MIN
+
 
 def absolute_int(call: Call) -> Work:
-    low, untested = np.int32(call.in_out_t.minimum), holds(call, "R1")
-
-    def function(x: Array, out: Array) -> Array | None:
-        np.abs(x, out=out)
-        return None if untested else np.asarray(x == low)
-
-    return by_numpy(call.shape_of("output"), 0.8, function)
-
-
-def absolute_fp32(call: Call) -> Work:
-    def function(x: Array, out: Array) -> None:
-        np.abs(x, out=out)
-
-    return by_numpy(call.shape_of("output"), 0.4, function)
+    formula = Formula("abs", positive, 1, tests=True)
+    return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.15)
 
 
 def exp_fp32(call: Call) -> Work:
@@ -43,71 +39,60 @@ def exp_fp32(call: Call) -> Work:
     return by_numpy(call.shape_of("output"), 6, function)
 
 
+def negated_i32(x: Any) -> Any:
+    return -x, x == I32_MIN
+
+
+def negated_within(x: Any, zeros: Any, least: Any, most: Any) -> Any:
+    """The sum of both zero points less the value, clipped; int32 is wide enough for int16."""
+    return cast(smaller(larger(zeros - cast(x, np.int32), least), most), x.dtype)
+
+
 def negate_int(call: Call) -> Work:
-    """Only -2^31 of i32 (which has no zero points) can leave acc_t; the result is clipped."""
-    t, acc, untested = call.in_out_t, call.acc_t, holds(call, "R1")
-
-    def function(x: Array, out: Array) -> Array | None:
-        value = np.int64(call.input1_zp) - x.astype(np.int64)
-        bad = None if untested else np.asarray((value > acc.maximum) | (value < acc.minimum))
-        value += np.int64(call.output_zp)
-        np.copyto(out, np.clip(value, t.minimum, t.maximum), casting="same_kind")
-        return bad
-
-    return _first(by_numpy(call.shape_of("output"), 1.6, function))
+    """Only -2^31 of i32 (which has no zero points) can leave acc_t."""
+    t = call.in_out_t
+    if t.bits == 32:
+        formula = Formula("negate", negated_i32, 1, tests=True)
+        return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.15)
+    parameters = np.array([call.input1_zp + call.output_zp, t.minimum, t.maximum], np.int32)
+    return elementwise(call, Formula("negate", negated_within, 1, 3), 0.15, parameters)
 
 
-def negate_fp32(call: Call) -> Work:
-    def function(x: Array, out: Array) -> None:
-        np.negative(x, out=out)
-
-    return _first(by_numpy(call.shape_of("output"), 0.4, function))
+def negated(x: Any) -> Any:
+    return -x
 
 
-def reciprocal_fp32(call: Call) -> Work:
-    def function(x: Array, out: Array) -> None:
-        np.divide(np.float32(1.0), x, out=out)
-
-    return by_numpy(call.shape_of("output"), 0.8, function)
+def reciprocal(x: Any) -> Any:
+    return 1.0 / x
 
 
-def inverted(ufunc: Callable[..., Any]) -> Callable[[Call], Work]:
-    """BITWISE_NOT and LOGICAL_NOT."""
-
-    def function(x: Array, out: Array) -> None:
-        ufunc(x, out=out)
-
-    return lambda call: by_numpy(call.shape_of("output"), 0.4, function)
+def inverted(x: Any) -> Any:
+    return ~x
 
 
-def clz(call: Call) -> Work:
-    """32 less the bits that the value, read as unsigned, needs: its exponent as float64, which is 0 for 0."""
-
-    def function(x: Array, out: Array) -> None:
-        needed = np.frexp(x.view(np.uint32).astype(np.float64))[1]
-        np.subtract(32, needed, out=out)
-
-    return by_numpy(call.shape_of("output"), 4.0, function)
+def opposite(x: Any) -> Any:
+    """Of a Boolean, which is 0 or 1."""
+    return x ^ 1
 
 
-def _first(work: Work) -> Work:
-    """The same work bound to the first input only."""
-    return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:1], outputs))
+def unary(name: str, compute: Callable[[Any], Any], read: Callable[[Array], Array] = numbers) -> Kernel:
+    formula = Formula(name, compute, 1)
+    return Kernel(lambda call: elementwise(call, formula, 0.15, read=read))
 
 
 ZERO_POINTS = ("input1_zp", "output_zp")
 KERNELS = {
     ("ABS", "i32"): Kernel(absolute_int),
-    ("ABS", "fp32"): Kernel(absolute_fp32),
+    ("ABS", "fp32"): unary("abs", magnitude),
     ("EXP", "fp32"): Kernel(exp_fp32),
     ("NEGATE", "i8_acci32"): Kernel(negate_int, ZERO_POINTS),
     ("NEGATE", "i16_acci32"): Kernel(negate_int, ZERO_POINTS),
     ("NEGATE", "i32_acci32"): Kernel(negate_int, ZERO_POINTS),
-    ("NEGATE", "fp32_accfp32"): Kernel(negate_fp32, ZERO_POINTS),
-    ("RECIPROCAL", "fp32"): Kernel(reciprocal_fp32),
-    ("BITWISE_NOT", "i8"): Kernel(inverted(np.bitwise_not)),
-    ("BITWISE_NOT", "i16"): Kernel(inverted(np.bitwise_not)),
-    ("BITWISE_NOT", "i32"): Kernel(inverted(np.bitwise_not)),
-    ("LOGICAL_NOT", "bool"): Kernel(inverted(np.logical_not)),
-    ("CLZ", "i32"): Kernel(clz),
+    ("NEGATE", "fp32_accfp32"): Kernel(unary("negate", negated).prepare, ZERO_POINTS),
+    ("RECIPROCAL", "fp32"): unary("reciprocal", reciprocal),
+    ("BITWISE_NOT", "i8"): unary("bitwise_not", inverted, unsigned),
+    ("BITWISE_NOT", "i16"): unary("bitwise_not", inverted, unsigned),
+    ("BITWISE_NOT", "i32"): unary("bitwise_not", inverted, unsigned),
+    ("LOGICAL_NOT", "bool"): unary("logical_not", opposite, unsigned),
+    ("CLZ", "i32"): unary("clz", leading_zeros),
 }

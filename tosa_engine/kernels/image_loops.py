@@ -1,10 +1,11 @@
-"""The compiled loop of bilinear RESIZE. A unit is one output row; vectors run over the channels."""
+"""The compiled loops of RESIZE. A unit is one output row; vectors run over the channels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ._jit import inline, jit
+from .layout_loops import copy_run
 
 
 @inline
@@ -41,4 +42,25 @@ def bilinear(x: Any, g: Any, places: Any, ways: Any, out: Any, low: int, high: i
                 ways[column + OW],
                 out[to : to + C],
             )
+    return -1
+
+
+@jit
+def nearest(x: Any, g: Any, rows: Any, columns: Any, out: Any, low: int, high: int) -> int:
+    """RESIZE; `rows` and `columns`: those of the input for each of the output. A row that repeats is copied whole."""
+    IH, IW, C, OH, OW = g[0], g[1], g[2], g[3], g[4]
+    for unit in range(low, high):
+        n, oy = unit // OH, unit % OH
+        to = unit * OW * C
+        if unit > low and oy > 0 and rows[oy] == rows[oy - 1]:
+            copy_run(out, to - OW * C, 1, out, to, 1, OW * C)
+            continue
+        first = (n * IH + rows[oy]) * IW * C
+        source, target = x[first : first + IW * C], out[to : to + OW * C]
+        if C == 1:
+            for ox in range(OW):
+                target[ox] = source[columns[ox]]
+        else:
+            for ox in range(OW):
+                copy_run(source, columns[ox] * C, 1, target, ox * C, 1, C)
     return -1

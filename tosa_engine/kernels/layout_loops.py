@@ -1,4 +1,4 @@
-"""Compiled copies: along strided axes (TRANSPOSE, SLICE, CONCAT, ...), and of rows by index (GATHER).
+"""Compiled copies: along strided axes (TRANSPOSE, SLICE, CONCAT, ...), and of rows by index (GATHER, SCATTER).
 
 Elements are unsigned integers of their size.
 """
@@ -83,4 +83,22 @@ def gather(values: Any, indices: Any, K: int, C: int, W: int, out: Any, low: int
         if index < 0 or index >= K:
             return unit * C
         copy_run(values, (unit // W * K + index) * C, 1, out, unit * C, 1, C)
+    return -1
+
+
+@jit
+def scatter(
+    values: Any, indices: Any, source: Any, K: int, C: int, W: int, out: Any, written: Any, low: int, high: int
+) -> int:
+    """A unit is a batch of K rows, W of which come from `source`. No index may come twice."""
+    for n in range(low, high):
+        for k in range(K):
+            written[k] = 0
+        copy_run(values, n * K * C, 1, out, n * K * C, 1, K * C)
+        for w in range(n * W, (n + 1) * W):
+            index = np.int64(indices[w])
+            if index < 0 or index >= K or written[index] != 0:
+                return int(n * K * C)
+            written[index] = 1
+            copy_run(source, w * C, 1, out, (n * K + index) * C, 1, C)
     return -1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .ewise_binary import collapse
+from .elementwise import collapse
 from .scale_numbers import HIGH_WORD, scale_numbers
 from .variants import variant
 from .work import Loop, Work, blocks, flat

@@ -1,4 +1,4 @@
-"""Kernels of scatter and gather, on rows of C values, after the indices were tested. SCATTER is numpy's."""
+"""Kernels of scatter and gather, on rows of C values, after the indices were tested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .work import DONE, Kernel, Loop, Work, bits, flat
+from .work import Kernel, Loop, Work, bits, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
     from .work import Run
-
-
-def first_outside(indices: Array, K: int) -> int:
-    """The position of the first index that is not in 0 .. K - 1; -1 when there is none."""
-    outside = (indices < 0) | (indices >= K)
-    return int(np.argmax(outside)) if outside.any() else -1
 
 
 def gather(call: Call) -> Work:
@@ -37,28 +31,15 @@ def gather(call: Call) -> Work:
 
 def scatter(call: Call) -> Work:
     """A unit is one batch. Which of two equal indices is the second one is for the oracle to say."""
+    from . import layout_loops
+
     N, K, C, W = (int(call[letter]) for letter in "NKCW")
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        values, indices, source = inputs
-        out = outputs[0]
+        values, source, out = (bits(flat(array)) for array in (inputs[0], inputs[2], outputs[0]))
+        return Loop(layout_loops.scatter, values, flat(inputs[1]), source, K, C, W, out)
 
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            for n in range(low, high):
-                rows = indices[n]
-                if first_outside(rows, K) >= 0:
-                    return n * K * C
-                written = np.zeros(K, np.bool_)
-                written[rows] = True
-                if np.count_nonzero(written) < W:
-                    return n * K * C
-                np.copyto(out[n], values[n])
-                out[n][rows] = source[n]
-            return DONE
-
-        return run
-
-    return Work(N, (6.0 + 0.3 * C) * N * (K + W), bind)
+    return Work(N, N * (0.1 * K * C + (4.0 + 0.1 * C) * W), bind, ((np.dtype(np.uint8), K),))
 
 
 ROWS = ("i8_i32", "i16_i32", "i32_i32", "fp32_i32")

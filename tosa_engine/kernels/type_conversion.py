@@ -1,54 +1,60 @@
-"""Kernels of the type conversions. CAST is numpy's; RESCALE is compiled, and mostly an epilogue of its producer."""
+"""Kernels of the type conversions. RESCALE is mostly an epilogue of its producer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
+from . import formula
 from .bounds import holds
-from .ewise_binary import by_numpy
+from .elementwise import elementwise
+from .formula import Formula, is_nan, where
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
     from ..types import Array
     from .work import Run
 
 
+def converted(kind: str) -> Callable[[Any], Any]:
+    """Integers keep their low bits, or their sign is extended; as floats they are rounded to the nearest."""
+
+    def convert(x: Any) -> Any:
+        return formula.cast(x, kind)
+
+    return convert
+
+
+def is_true(x: Any) -> Any:
+    return x != 0
+
+
+def to_integer(bits: int) -> Callable[[Any], Any]:
+    """The nearest integer, ties to even, within the format. The bounds of int32 are no numbers of float32."""
+    wide, least, most = "f8" if bits == 32 else "f4", -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+    def convert(x: Any) -> Any:
+        value = formula.nearest(formula.cast(where(is_nan(x), 0.0, x), wide))
+        value = where(value < least, least, where(value > most, most, value))
+        return formula.cast(formula.cast(value, "i4"), f"i{bits // 8}"), is_nan(x)
+
+    return convert
+
+
 def cast(call: Call) -> Work:
-    return cast_int(call) if call.in_t.is_int and call.out_t.is_int else cast_by_numpy(call)
-
-
-def cast_int(call: Call) -> Work:
-    from . import ewise_loops
-
-    count = types.count(call.shape_of("output"))
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(ewise_loops.convert, flat(inputs[0]), outputs[0].reshape(-1), count=count)
-
-    return Work(blocks(count), 0.1 * count, bind)
-
-
-def cast_by_numpy(call: Call) -> Work:
-    """Integers keep their low bits; floats become the nearest integer, ties to even, within the format."""
-    to, storage = call.out_t, call.out_t.storage
-
-    def function(x: Array, out: Array) -> Array | None:
-        if not (call.in_t.is_float and to.is_int):
-            np.copyto(out, x.astype(storage))
-            return None
-        bad = np.isnan(x)
-        nearest = np.clip(np.rint(np.where(bad, 0, x).astype(np.float64)), to.minimum, to.maximum)
-        np.copyto(out, nearest.astype(storage))
-        return np.asarray(bad)
-
-    return by_numpy(call.shape_of("output"), 0.8, function)
+    to = call.out_t
+    if to is types.bool_:
+        return elementwise(call, Formula("cast", is_true, 1), 0.1)
+    if call.in_t.is_float and to.is_int:
+        wanted = Formula("cast", to_integer(to.bits), 1, tests=True)
+        return elementwise(call, wanted.untested() if holds(call, "R1") else wanted, 0.3)
+    return elementwise(call, Formula("cast", converted(to.storage.str), 1), 0.1)
 
 
 def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
