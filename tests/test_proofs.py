@@ -135,7 +135,7 @@ def loops_of(graph: g.Graph, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_the_analysis_chooses_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert loops_of(sums(10), monkeypatch) == ["rescale_untested", "add", "add"]
+    assert loops_of(sums(10), monkeypatch) == ["rescale_untested", "add", "add", "abs"]
 
 
 @pytest.mark.parametrize(("shift", "loops"), [(8, ["rescale_untested", "add", "add with a test"]), (7, ["rescale"])])
