@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .elementwise import elementwise
+from .elementwise import by_formula
 from .formula import Formula
-from .work import Kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..spec.table import Call
-    from .work import Work
 
 
 def equal(a: Any, b: Any) -> Any:
@@ -27,13 +20,9 @@ def greater_equal(a: Any, b: Any) -> Any:
     return a >= b
 
 
-def comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[[Call], Work]:
-    return lambda call: elementwise(call, Formula(name, compare, 2), 0.15)
-
-
 OPERATORS = {"EQUAL": equal, "GREATER": greater, "GREATER_EQUAL": greater_equal}
 KERNELS = {
-    (op, key): Kernel(comparison(op.lower(), compare))
+    (op, key): by_formula(Formula(op.lower(), compare, 2), 0.15)
     for op, compare in OPERATORS.items()
     for key in ("i32_bool", "fp32_bool")
 }

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
-from .work import Loop, Work, bits, blocks, flat
+from .bounds import holds
+from .work import Kernel, Loop, Work, bits, blocks, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,3 +89,16 @@ def elementwise(
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
     return Work(blocks(count), cost * count, bind)
+
+
+def by_formula(
+    formula: Formula, cost: float, *rules: str, read: Callable[[Array], Array] = numbers, constants: Sequence[str] = ()
+) -> Kernel:
+    """The kernel of rows that are one formula; it tests nothing where it is proved that the rules hold."""
+
+    def prepare(call: Call) -> Work:
+        proved = bool(rules) and holds(call, *rules)
+        return elementwise(call, formula.untested() if proved else formula, cost, read=read)
+
+    prepare.__name__ = formula.name
+    return Kernel(prepare, tuple(constants))

@@ -9,7 +9,7 @@ import numpy as np
 from .. import types
 from .bounds import holds
 from .data_layout import strip
-from .elementwise import elementwise, numbers, unsigned
+from .elementwise import by_formula, elementwise, unsigned
 from .formula import Formula, cast, is_nan, larger, smaller, view, where
 from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
 
 
-def binary(name: str, compute: Callable[[Any, Any], Any], read: Callable[[Array], Array] = numbers) -> Kernel:
-    formula = Formula(name, compute, 2)
-    return Kernel(lambda call: elementwise(call, formula, 0.2, read=read))
-
-
-def tested(call: Call, formula: Formula, cost: float, *rules: str) -> Work:
-    """With tests of the rules, unless it is proved that they hold."""
-    return elementwise(call, formula.untested() if holds(call, *rules) else formula, cost)
-
-
 def added(a: Any, b: Any) -> Any:
     """Wrapping around, the sum has not the sign that both numbers have."""
     total = a + b
@@ -42,14 +32,6 @@ def added(a: Any, b: Any) -> Any:
 def subtracted(a: Any, b: Any) -> Any:
     difference = a - b
     return difference, ((a ^ b) & (a ^ difference)) < 0
-
-
-def add_int(call: Call) -> Work:
-    return tested(call, Formula("add", added, 2, tests=True), 0.2, "R1")
-
-
-def sub_int(call: Call) -> Work:
-    return tested(call, Formula("sub", subtracted, 2, tests=True), 0.2, "R1")
 
 
 def low_product(a: Any, b: Any) -> Any:
@@ -164,9 +146,14 @@ def minimum_number(a: Any, b: Any) -> Any:
     return chosen(a, b, a < b, ignore=True)
 
 
-def extremum_float(name: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Callable[[Call], Work]:
+def extremum_float(name: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Kernel:
     """By a formula that passes NaN on, or one that ignores it."""
-    return lambda call: elementwise(call, Formula(name, lenient if call.nan_mode == "IGNORE" else strict, 2), 0.25)
+
+    def prepare(call: Call) -> Work:
+        return elementwise(call, Formula(name, lenient if call.nan_mode == "IGNORE" else strict, 2), 0.25)
+
+    prepare.__name__ = name
+    return Kernel(prepare)
 
 
 def beyond(shift: Any) -> tuple[Any, Any]:
@@ -203,11 +190,8 @@ def shifted_bits_down(a: Any, b: Any) -> Any:
 
 def arithmetic_right_shift(call: Call) -> Work:
     compute = shifted_down_rounded if call.round else shifted_down
-    return tested(call, Formula("arithmetic_right_shift", compute, 2, tests=True), 0.3, "R1")
-
-
-def logical_shift(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Call], Work]:
-    return lambda call: tested(call, Formula(name, compute, 2, tests=True), 0.3, "R1")
+    formula = Formula("arithmetic_right_shift", compute, 2, tests=True)
+    return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.3)
 
 
 def quotient(a: Any, b: Any) -> Any:
@@ -217,10 +201,6 @@ def quotient(a: Any, b: Any) -> Any:
     wrong = (b == 0) | ((b == -1) & (a == I32_MIN))
     divisor = where(wrong, 1, b)
     return cast(cast(a, np.float64) / cast(divisor, np.float64), np.int32), wrong
-
-
-def intdiv(call: Call) -> Work:
-    return tested(call, Formula("intdiv", quotient, 2, tests=True), 1.0, "R1", "R2")
 
 
 def both(a: Any, b: Any) -> Any:
@@ -236,30 +216,33 @@ def one(a: Any, b: Any) -> Any:
     return a ^ b
 
 
+ADD, SUB = Formula("add", added, 2, tests=True), Formula("sub", subtracted, 2, tests=True)
+UP = Formula("logical_left_shift", shifted_bits_up, 2, tests=True)
+DOWN = Formula("logical_right_shift", shifted_bits_down, 2, tests=True)
+BITS = {
+    name: by_formula(Formula(name.lower(), compute, 2), 0.15, read=unsigned)
+    for name, compute in (("AND", both), ("OR", either), ("XOR", one))
+}
 INTEGERS = ("i8", "i16", "i32")
 KERNELS = {
-    ("ADD", "i32"): Kernel(add_int),
-    ("ADD", "fp32"): binary("add", added_float),
-    ("SUB", "i32"): Kernel(sub_int),
-    ("SUB", "fp32"): binary("sub", subtracted_float),
+    ("ADD", "i32"): by_formula(ADD, 0.2, "R1"),
+    ("ADD", "fp32"): by_formula(Formula("add", added_float, 2), 0.2),
+    ("SUB", "i32"): by_formula(SUB, 0.2, "R1"),
+    ("SUB", "fp32"): by_formula(Formula("sub", subtracted_float, 2), 0.2),
     ("MUL", "i8_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "i16_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "i32_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
-    ("MAXIMUM", "i32"): binary("maximum", larger),
-    ("MAXIMUM", "fp32"): Kernel(extremum_float("maximum", maximum, maximum_number)),
-    ("MINIMUM", "i32"): binary("minimum", smaller),
-    ("MINIMUM", "fp32"): Kernel(extremum_float("minimum", minimum, minimum_number)),
+    ("MAXIMUM", "i32"): by_formula(Formula("maximum", larger, 2), 0.2),
+    ("MAXIMUM", "fp32"): extremum_float("maximum", maximum, maximum_number),
+    ("MINIMUM", "i32"): by_formula(Formula("minimum", smaller, 2), 0.2),
+    ("MINIMUM", "fp32"): extremum_float("minimum", minimum, minimum_number),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),
-    ("INTDIV", "i32"): Kernel(intdiv),
-    ("LOGICAL_AND", "bool"): binary("and", both, unsigned),
-    ("LOGICAL_OR", "bool"): binary("or", either, unsigned),
-    ("LOGICAL_XOR", "bool"): binary("xor", one, unsigned),
+    ("INTDIV", "i32"): by_formula(Formula("intdiv", quotient, 2, tests=True), 1.0, "R1", "R2"),
     **{("ARITHMETIC_RIGHT_SHIFT", t): Kernel(arithmetic_right_shift) for t in INTEGERS},
-    **{("LOGICAL_LEFT_SHIFT", t): Kernel(logical_shift("logical_left_shift", shifted_bits_up)) for t in INTEGERS},
-    **{("LOGICAL_RIGHT_SHIFT", t): Kernel(logical_shift("logical_right_shift", shifted_bits_down)) for t in INTEGERS},
-    **{("BITWISE_AND", t): binary("and", both, unsigned) for t in INTEGERS},
-    **{("BITWISE_OR", t): binary("or", either, unsigned) for t in INTEGERS},
-    **{("BITWISE_XOR", t): binary("xor", one, unsigned) for t in INTEGERS},
+    **{("LOGICAL_LEFT_SHIFT", t): by_formula(UP, 0.3, "R1") for t in INTEGERS},
+    **{("LOGICAL_RIGHT_SHIFT", t): by_formula(DOWN, 0.3, "R1") for t in INTEGERS},
+    **{(f"LOGICAL_{name}", "bool"): kernel for name, kernel in BITS.items()},
+    **{(f"BITWISE_{name}", t): kernel for name, kernel in BITS.items() for t in INTEGERS},
 }

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bounds import holds
-from .elementwise import elementwise, numbers, unsigned
+from .elementwise import by_formula, elementwise, unsigned
 from .ewise_binary import by_numpy
 from .formula import Formula, cast, larger, leading_zeros, magnitude, smaller, where
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..spec.table import Call
     from ..types import Array
 
@@ -23,11 +20,6 @@ I32_MIN = -(1 << 31)
 
 def positive(x: Any) -> Any:
     return where(x < 0, -x, x), x == I32_MIN
-
-
-def absolute_int(call: Call) -> Work:
-    formula = Formula("abs", positive, 1, tests=True)
-    return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.15)
 
 
 def exp_fp32(call: Call) -> Work:
@@ -40,6 +32,7 @@ def exp_fp32(call: Call) -> Work:
 
 
 def negated_i32(x: Any) -> Any:
+    """Without zero points, which int32 hasn't."""
     return -x, x == I32_MIN
 
 
@@ -48,12 +41,8 @@ def negated_within(x: Any, zeros: Any, least: Any, most: Any) -> Any:
     return cast(smaller(larger(zeros - cast(x, np.int32), least), most), x.dtype)
 
 
-def negate_int(call: Call) -> Work:
-    """Only -2^31 of i32 (which has no zero points) can leave acc_t."""
+def negate_narrow(call: Call) -> Work:
     t = call.in_out_t
-    if t.bits == 32:
-        formula = Formula("negate", negated_i32, 1, tests=True)
-        return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.15)
     parameters = np.array([call.input1_zp + call.output_zp, t.minimum, t.maximum], np.int32)
     return elementwise(call, Formula("negate", negated_within, 1, 3), 0.15, parameters)
 
@@ -75,24 +64,20 @@ def opposite(x: Any) -> Any:
     return x ^ 1
 
 
-def unary(name: str, compute: Callable[[Any], Any], read: Callable[[Array], Array] = numbers) -> Kernel:
-    formula = Formula(name, compute, 1)
-    return Kernel(lambda call: elementwise(call, formula, 0.15, read=read))
-
-
 ZERO_POINTS = ("input1_zp", "output_zp")
 KERNELS = {
-    ("ABS", "i32"): Kernel(absolute_int),
-    ("ABS", "fp32"): unary("abs", magnitude),
+    ("ABS", "i32"): by_formula(Formula("abs", positive, 1, tests=True), 0.15, "R1"),
+    ("ABS", "fp32"): by_formula(Formula("abs", magnitude, 1), 0.15),
     ("EXP", "fp32"): Kernel(exp_fp32),
-    ("NEGATE", "i8_acci32"): Kernel(negate_int, ZERO_POINTS),
-    ("NEGATE", "i16_acci32"): Kernel(negate_int, ZERO_POINTS),
-    ("NEGATE", "i32_acci32"): Kernel(negate_int, ZERO_POINTS),
-    ("NEGATE", "fp32_accfp32"): Kernel(unary("negate", negated).prepare, ZERO_POINTS),
-    ("RECIPROCAL", "fp32"): unary("reciprocal", reciprocal),
-    ("BITWISE_NOT", "i8"): unary("bitwise_not", inverted, unsigned),
-    ("BITWISE_NOT", "i16"): unary("bitwise_not", inverted, unsigned),
-    ("BITWISE_NOT", "i32"): unary("bitwise_not", inverted, unsigned),
-    ("LOGICAL_NOT", "bool"): unary("logical_not", opposite, unsigned),
-    ("CLZ", "i32"): unary("clz", leading_zeros),
+    ("NEGATE", "i8_acci32"): Kernel(negate_narrow, ZERO_POINTS),
+    ("NEGATE", "i16_acci32"): Kernel(negate_narrow, ZERO_POINTS),
+    ("NEGATE", "i32_acci32"): by_formula(
+        Formula("negate", negated_i32, 1, tests=True), 0.15, "R1", constants=ZERO_POINTS
+    ),
+    ("NEGATE", "fp32_accfp32"): by_formula(Formula("negate", negated, 1), 0.15, constants=ZERO_POINTS),
+    ("RECIPROCAL", "fp32"): by_formula(Formula("reciprocal", reciprocal, 1), 0.3),
+    ("LOGICAL_NOT", "bool"): by_formula(Formula("logical_not", opposite, 1), 0.05, read=unsigned),
+    ("CLZ", "i32"): by_formula(Formula("clz", leading_zeros, 1), 0.2),
 }
+NOT = by_formula(Formula("bitwise_not", inverted, 1), 0.1, read=unsigned)
+KERNELS |= {("BITWISE_NOT", key): NOT for key in ("i8", "i16", "i32")}
