@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosa_engine.kernels import _jit, tile, variants, work
+from tosa_engine.kernels import _jit, float_tile, tile, variants, work
 from tosa_engine.kernels.scale import NR
 
 if TYPE_CHECKING:
@@ -45,13 +45,14 @@ def tiled_pairs(simd, a, rows, b, c, offsets, steps, out):
 
 
 @_jit.jit
-def tiled_float(simd, a, rows, b, c, offsets, steps, out):
-    for panel in range(out.shape[1] // NR):
-        for t in range(0, out.shape[0], _jit.rows_of(simd)):
-            tile.sums_float(simd, a, rows, t, _jit.rows_of(simd), b, panel * steps * NR, 0, 1, c, offsets, steps)
-            for i in range(_jit.rows_of(simd)):
-                for j in range(NR):
-                    out[t + i, panel * NR + j] = c[i * NR + j]
+def tiled_float(simd, a, rows, b, offsets, bias, limits, out):
+    across = _jit.panels_of(simd)
+    size = b.size // (out.shape[1] // NR)
+    for panel in range(0, out.shape[1] // NR, across):
+        float_tile.tiles(
+            simd, a, rows, out.shape[0], b, panel * size, size, across, offsets, size // NR, bias, panel * NR, limits,
+            out.reshape(-1), panel * NR, out.shape[1], out.shape[1] - panel * NR,
+        )  # fmt: skip
 
 
 @_jit.jit
@@ -77,7 +78,7 @@ def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], in
     """A matrix product by the tile as a function, and its multiply-accumulates. Its result has been compared."""
     rng, group = np.random.default_rng(0), GROUP[kind]
     rows, offsets = np.arange(M + simd.rows, dtype=np.int64) % M * K, np.arange(0, K, group)
-    c = np.zeros(variants.TILE, np.float32 if kind == "float" else np.int32)
+    c = np.zeros(variants.TILE, np.int32)
     if kind == "float":
         a, b = (rng.integers(-128, 128, shape).astype(np.float32) for shape in ((M, K), (K, N)))
     else:
@@ -95,12 +96,16 @@ def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], in
 
         def run() -> None:
             tiled_quads(simd, a.reshape(-1), rows, packed, c, offsets, steps, e32, e64, limits, out)
-    else:
-        out = np.zeros((M, N), c.dtype)
-        loop = tiled_float if kind == "float" else tiled_pairs
+    elif kind == "float":
+        out, bias, limits = np.zeros((M, N), np.float32), np.zeros(N, np.float32), np.float32([-np.inf, np.inf])
 
         def run() -> None:
-            loop(simd, a.reshape(-1), rows, packed, c, offsets, steps, out)
+            tiled_float(simd, a.reshape(-1), rows, packed, np.zeros(1, np.int64), bias, limits, out)
+    else:
+        out = np.zeros((M, N), np.int32)
+
+        def run() -> None:
+            tiled_pairs(simd, a.reshape(-1), rows, packed, c, offsets, steps, out)
 
     run()
     assert np.array_equal(out, wanted)

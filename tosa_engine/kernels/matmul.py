@@ -63,23 +63,3 @@ def matmul_wide(call: Call) -> Work:
 
     scratch = ((np.dtype(np.int64), call.W),)
     return Work(call.N * call.H, 1.0 * call.N * call.H * call.W * call.C, bind, scratch)
-
-
-def matmul_fp32(call: Call) -> Work:
-    from . import tensor_loops
-
-    panels = -(-call.W // 16)
-    shape = geometry({at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels})
-    distances = np.arange(call.C, dtype=np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-
-        return Loop(tensor_loops.matmul_float, variant(), x, y, shape, distances, out)
-
-    scratch = (
-        (np.dtype(np.int64), call.H + MOST_ROWS),
-        (np.dtype(np.float32), TILE),
-        (np.dtype(np.float32), call.C * 16),
-    )
-    return Work(call.N * panels, call.N * call.H * call.W * call.C / 30, bind, scratch)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import few_of, inline, jit, panels_of, rows_of
+from ._jit import inline, jit, panels_of
 from .geometry import (
     BLOCK,
     BLOCKS,
@@ -30,7 +30,6 @@ from .geometry import (
     PANELS,
     PITCH,
     REPEAT,
-    SEGMENTS,
     STEP_X,
     STEP_Y,
     STEPS,
@@ -39,7 +38,7 @@ from .geometry import (
     ZERO,
 )  # fmt: skip
 from .scale import HAS_TABLE, NR, scale_rows
-from .tile import sums_float, tiles_pairs, tiles_quads
+from .tile import tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
 
 
@@ -202,38 +201,6 @@ conv_pairs = _conv(tiles_pairs, 2, from_copy)  # of int8: zero points are subtra
 conv_pairs_int16 = _conv(tiles_pairs, 2, from_input)
 
 
-@jit
-def conv_float(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, c: Any, low: int, high: int
-) -> int:
-    """CONV2D of float32: fused multiply-adds in the order ky, kx, ic, then the bias."""
-    size = g[STEPS] * NR
-    for unit in range(low, high):
-        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
-        image = unit // g[GROUPS] // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        if unit == low or group == 0:
-            pack_block(x, g, image, first, lines, a)
-            row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        panel, end = group_panels(simd, g, group)
-        while panel < end:
-            across = min(panels_of(simd), end - panel)
-            done = 0
-            while done < pixels:
-                count = rows_of(simd) if pixels - done >= rows_of(simd) else few_of(simd)
-                start = panel * size
-                sums_float(simd, a, rows, done, count, b, start, size, across, c, offsets, g[STEPS])
-                add_bias(
-                    c, bias, panel * NR, across, count, min(count, pixels - done), out, base + done * g[CHANNELS], g
-                )
-                done += count
-            panel += across
-    return -1
-
-
 @inline
 def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int, out: Any, to: int, g: Any) -> None:
     """out[to + r * CHANNELS + channel + j] = c[panel, r, NR] + bias for `rows` of the tile's `pitch` rows."""
@@ -253,37 +220,6 @@ def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int
 def add(first: Any, second: Any, target: Any) -> None:
     for i in range(len(target)):
         target[i] = first[i] + second[i]
-
-
-@inline
-def multiply_add(first: Any, second: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] += first[i] * second[i]
-
-
-@jit
-def depthwise_float(
-    x: Any, w: Any, g: Any, offsets: Any, bias: Any, out: Any, a: Any, rows: Any, low: int, high: int
-) -> int:
-    """DEPTHWISE_CONV2D of float32: products and sums each rounded, in the order ky, kx."""
-    pitch = g[PANELS] * NR
-    for unit in range(low, high):
-        block, image = unit % g[BLOCKS], unit // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-        row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        for p in range(pixels):
-            to = base + p * g[CHANNELS]
-            pixel = out[to : to + g[CHANNELS]]
-            fill(np.float32(0.0), pixel)
-            for t in range(g[SEGMENTS]):
-                start = rows[p] + offsets[t]
-                multiply_add(a[start : start + g[CHANNELS]], w[t * pitch : t * pitch + g[CHANNELS]], pixel)
-            add(pixel, bias, pixel)
-    return -1
 
 
 @jit
@@ -332,29 +268,3 @@ def pack_panel(y: Any, source: int, depth: int, width: int, count: int, zero: in
         pairs = b[k // 2 * 2 * NR + k % 2 : (k // 2 + 1) * 2 * NR]
         for j in range(count):
             pairs[2 * j] = row[j] - zero
-
-
-@jit
-def matmul_float(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, out: Any, rows: Any, c: Any, b: Any, low: int, high: int
-) -> int:
-    """MATMUL of float32: fused multiply-adds in the order of c."""
-    height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
-    for unit in range(low, high):
-        panel, batch = unit % g[PANELS], unit // g[PANELS]
-        straight(batch * height * depth, depth, height, rows)
-        column = panel * NR
-        columns = min(NR, width - column)
-        fill(np.float32(0.0), b)
-        for k in range(depth):
-            source = (batch * depth + k) * width + column
-            convert(y[source : source + columns], 0, b[k * NR : k * NR + columns])
-        done = 0
-        while done < height:
-            count = rows_of(simd) if height - done >= rows_of(simd) else few_of(simd)
-            sums_float(simd, x, rows, done, count, b, 0, 0, 1, c, offsets, depth)
-            for r in range(min(count, height - done)):
-                to = (batch * height + done + r) * width + column
-                convert(c[r * NR : r * NR + columns], 0, out[to : to + columns])
-            done += count
-    return -1

@@ -13,16 +13,14 @@ import numpy as np
 
 from .. import types
 from . import geometry as at
-from . import winograd
+from . import tensor_float, winograd
 from .bounds import accumulator_bound, fits_output, in_int32, sums_range
 from .depthwise import depthwise_int8
 from .epilogue import parameters
 from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
-from .matmul import matmul_fp32, matmul_int, matmul_wide
+from .matmul import matmul_int, matmul_wide
 from .packing import (
     buffer_sizes,
-    depthwise_geometry,
-    depthwise_weights,
     flatten_pointwise,
     macs,
     pack_panels,
@@ -106,44 +104,6 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     return depthwise_int8(call, epilogue, np.broadcast_to(accumulator_bound(call), (call.C * call.M,)))
 
 
-def conv2d_fp32(call: Call) -> Work:
-    from . import tensor_loops
-
-    g, offsets, _ = window_geometry(call, call.IC, 1, 4)
-    flatten_pointwise(call, g)
-    b, distances, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), offsets, 1, np.float32)
-    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
-    units = split(g, panels)
-    bias, shape = per_channel_bias(call, call.OC), geometry(g)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-
-        return Loop(tensor_loops.conv_float, variant(), x, b, shape, distances, bias, out)
-
-    packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts), (np.dtype(np.float32), TILE))
-    return Work(units, macs(call) / 30, bind, scratch)
-
-
-def depthwise_conv2d_fp32(call: Call) -> Work:
-    from . import tensor_loops
-
-    weight, panels = depthwise_weights(call, np.float32)
-    g, distances, units = depthwise_geometry(call, panels, 4)
-    channels = call.C * call.M
-    bias, shape = per_channel_bias(call, channels), geometry(g)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-
-        return Loop(tensor_loops.depthwise_float, x, weight, shape, distances, bias, out)
-
-    packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.float32), packed), (np.dtype(np.int64), starts))
-    return Work(units, 0.15 * call.N * call.OH * call.OW * channels * (call.KH * call.KW + 1), bind, scratch)
-
-
 def conv2d_wide(call: Call) -> Work:
     """CONV2D in 64-bit sums, every partial sum tested."""
     from . import wide_loops
@@ -212,15 +172,13 @@ KERNELS = {
     ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
     ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
     ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True),
-    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV),
     ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV, epilogue=True),
-    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV),
     ("MATMUL", "i8_i32"): Kernel(matmul_int, ("A_zp", "B_zp"), epilogue=True),
     ("MATMUL", "i16_i48"): Kernel(matmul_wide, ("A_zp", "B_zp")),
-    ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp")),
     ("MAX_POOL2D", "i8"): Kernel(max_pool2d),
     ("MAX_POOL2D", "i16"): Kernel(max_pool2d),
     ("MAX_POOL2D", "fp32"): Kernel(max_pool2d),
 }
+KERNELS |= tensor_float.KERNELS

@@ -7,9 +7,8 @@ number of neighbours along K that one step takes:
     quads   int8, 4: bytes of a, made unsigned by adding 128 (but where a variant is `signed`), times bytes of b, four
             products added up at once. The caller takes away with the bias what 128 adds.
     pairs   int16, 2: one instruction multiplies pairs and adds them.
-    float   float32, 1: fused multiply-adds.
 
-Integer sums wrap: the caller has proved that the result fits. Each kind has a plain twin with the same bytes.
+Sums wrap: the caller has proved that the result fits. Each kind has a plain twin with the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fma import fma32
 from ._jit import JIT, few_of, inline, jit, masks, native, rows_of
 from .scale import HIGH_WORDS, NR, scale_rows
 
@@ -79,34 +77,6 @@ def plain_pairs(
                     sums[j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
 
 
-fma = jit(fma32)
-
-
-@jit
-def plain_float(
-    a: Any,
-    rows: Any,
-    first: int,
-    count: int,
-    b: Any,
-    start: int,
-    size: int,
-    panels: int,
-    c: Any,
-    offsets: Any,
-    steps: int,
-) -> None:
-    """c[panel, r, NR] = sum over K of a * b for `count` rows: products fused with additions, in the order of K."""
-    for p in range(panels):
-        for r in range(count):
-            sums = c[(p * count + r) * NR : (p * count + r + 1) * NR]
-            sums[:] = 0
-            for k in range(steps):
-                left, at = a[rows[first + r] + offsets[k]], start + p * size + k * NR
-                for j in range(NR):
-                    sums[j] = fma(left, b[at + j], sums[j])
-
-
 def _sums(kind: str, plain: Any) -> Any:
     if not JIT:
         full1 = full2 = few1 = few2 = plain
@@ -134,7 +104,7 @@ def _sums(kind: str, plain: Any) -> Any:
     return tile
 
 
-sums_pairs, sums_float = _sums("pairs", plain_pairs), _sums("float", plain_float)
+sums_pairs = _sums("pairs", plain_pairs)
 
 
 def _scaled(kind: str, plain: Any) -> Any:

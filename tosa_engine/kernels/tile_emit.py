@@ -29,17 +29,12 @@ class Kind:
 
     @property
     def total(self) -> Any:
-        return e.FLOAT if self.element is e.FLOAT else e.I32
+        return e.I32
 
     def step(self, builder: Any, simd: Variant, total: Any, row: Any, column: Any) -> Any:
         if self.name == "quads":
             return (e.multiply_signed_quads if simd.signed else e.multiply_quads)(builder, total, row, column)
-        if self.name == "pairs":
-            return e.multiply_pairs(builder, total, row, column, vnni=simd.quads, x86=simd.x86)
-        name = f"llvm.fma.v{simd.lanes}f32"
-        return builder.call(
-            e.declare(builder, ir.FunctionType(total.type, [total.type] * 3), name), [row, column, total]
-        )
+        return e.multiply_pairs(builder, total, row, column, vnni=simd.quads, x86=simd.x86)
 
     def spread(self, builder: Any, lanes: int, address: Any, signs: Any) -> Any:
         """The group at an address in all lanes."""
@@ -49,7 +44,7 @@ class Kind:
         return found if signs is None else builder.xor(found, signs)
 
 
-KINDS: Final = {k.name: k for k in (Kind("quads", e.I8, 4), Kind("pairs", e.I16, 2), Kind("float", e.FLOAT, 1))}
+KINDS: Final = {k.name: k for k in (Kind("quads", e.I8, 4), Kind("pairs", e.I16, 2))}
 
 
 @dataclass(frozen=True)

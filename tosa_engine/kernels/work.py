@@ -142,13 +142,14 @@ def effect(bind: BindAround) -> Effect:
 @dataclass(frozen=True)
 class Kernel:
     """The one implementation of a row. `constants` are the arguments whose values `prepare` needs; where they aren't
-    constant, the work is prepared when they are known. `epilogue`: prepare takes an Epilogue as its second argument.
-    `alias`: the output is the input's bytes under another shape.
+    constant, the work is prepared when they are known. `epilogue`: prepare takes an Epilogue as its second argument;
+    `clips`: the limits of a CLAMP of floats. `alias`: the output is the input's bytes under another shape.
     """
 
     prepare: Callable[..., Work]
     constants: tuple[str, ...] = ()
     epilogue: bool = False
+    clips: bool = False
     alias: bool = False
 
 

@@ -16,6 +16,7 @@ from ..kernels import KERNELS, Epilogue
 from ..kernels.bounds import fits_output
 from ..kernels.rescaled import rescale_by_one, rescaled_binary
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
+from .fuse_float import clipped
 from .late import unknown
 from .steps import Step
 
@@ -138,7 +139,7 @@ class Fusion:
     def step(self, call: Call) -> Step | None:
         if call.spec.name in ("ADD", "SUB", "MUL"):
             return self.rescaled_binary(call)
-        return self.epilogue(call)
+        return clipped(self, call) or self.epilogue(call)
 
 
 ARGUMENTS = ("input1", "input2")

@@ -1,0 +1,119 @@
+"""Preparation of the tensor operators of floats: CONV2D, DEPTHWISE_CONV2D and MATMUL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import float_depthwise_places as place
+from . import geometry as at
+from .packing import buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
+from .trim import trimmed
+from .variants import MOST_ROWS, variant
+from .work import BUFFER_BYTES, LEAST_UNITS, Kernel, Loop, Work, aligned, constant, flat, geometry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..spec.table import Call
+    from ..types import Array
+    from .work import Run
+
+NR = 16
+SPEED = 45  # products per nanosecond
+Limits = tuple[float, float]
+NO_LIMITS: Limits = (-np.inf, np.inf)
+
+
+def padded(values: Array, channels: int) -> Array:
+    """The values of `channels` channels, filled up to whole panels."""
+    found = aligned(-(-channels // NR) * NR, np.float32)
+    found[:channels] = values
+    return found
+
+
+def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
+    """CONV2D of float32, clipped to the limits of a CLAMP that follows."""
+    from . import float_loops
+
+    g, offsets, _ = window_geometry(call, call.IC, 1, 4)
+    in_place = flatten_pointwise(call, g)
+    b, distances, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), offsets, 1, np.float32)
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC, at.IN_PLACE: in_place})
+    units = split(g, panels)
+    bias, shape = padded(per_channel_bias(call, call.OC), call.OC), geometry(g)
+    runs, bounds = np.array(offsets, np.int64), np.array(limits, np.float32)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return Loop(float_loops.conv, variant(), x, b, shape, runs, bias, bounds, out)
+
+    packed, starts = buffer_sizes(g)
+    scratch = ((np.dtype(np.float32), 64 if in_place else packed), (np.dtype(np.int64), starts))
+    return Work(units, macs(call) / SPEED, bind, scratch)
+
+
+def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
+    """DEPTHWISE_CONV2D of float32, clipped to the limits of a CLAMP that follows."""
+    from . import float_depthwise_loops
+
+    channels = call.C * call.M
+    packed = call.M > 1 or channels < NR
+    columns = (call.OW - 1) * call.stride_x + (call.KW - 1) * call.dilation_x + 1
+    known = (call.KW, call.stride_x)
+    block = max(1, min(call.OH, -(-call.OH * call.N // LEAST_UNITS)))
+    if packed:
+        block = max(1, min(block, BUFFER_BYTES // 4 // (columns * channels) // call.stride_y))
+    weight = aligned(call.KH * call.KW * -(-channels // NR) * NR, np.float32).reshape(call.KH * call.KW, -1)
+    weight[:, :channels] = constant(call, "weight").reshape(-1, channels)
+    g = {
+        place.IN_HEIGHT: call.IH, place.IN_WIDTH: call.IW, place.DEPTH: call.C, place.REPEAT: call.M,
+        place.HEIGHT: call.OH, place.WIDTH: call.OW, place.CHANNELS: channels, place.TOP: call.pad_top,
+        place.LEFT: call.pad_left, place.STEP_Y: call.stride_y, place.STEP_X: call.stride_x, place.KERNEL_Y: call.KH,
+        place.KERNEL_X: call.KW, place.ROW_STEP: call.dilation_y, place.COLUMN_STEP: call.dilation_x,
+        place.BLOCK: block, place.BLOCKS: -(-call.OH // block), place.PACKED: packed, place.COLUMNS: columns,
+        place.PITCH: weight.shape[1],
+        place.CODE: place.KNOWN.index(known) + 1 if call.dilation_x == 1 and known in place.KNOWN else 0,
+    }  # fmt: skip
+    shape, bounds = np.array([g[i] for i in range(place.SIZE)], np.int64), np.array(limits, np.float32)
+    bias = padded(per_channel_bias(call, channels), channels)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return Loop(float_depthwise_loops.depthwise, variant(), x, weight.reshape(-1), shape, bias, bounds, out)
+
+    rows = (block - 1) * call.stride_y + (call.KH - 1) * call.dilation_y + 1
+    scratch = ((np.dtype(np.float32), rows * columns * channels + NR if packed else 0),)
+    taps = call.KH * call.KW + (4 if packed else 1)
+    return Work(call.N * g[place.BLOCKS], 0.02 * call.N * call.OH * call.OW * channels * taps, bind, scratch)
+
+
+def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
+    """MATMUL of float32, clipped to the limits of a CLAMP that follows."""
+    from . import float_loops
+
+    panels = -(-call.W // NR)
+    g = {
+        at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels,
+        at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // call.C // MOST_ROWS * MOST_ROWS)),
+    }  # fmt: skip
+    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
+    g[at.GROUPS] = max(1, min(-(-panels // variant().panels), -(-LEAST_UNITS // (g[at.BLOCKS] * call.N))))
+    shape, runs = geometry(g), np.zeros(1, np.int64)
+    bias, bounds = aligned(panels * NR, np.float32), np.array(limits, np.float32)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+        return Loop(float_loops.matmul, variant(), x, y, shape, runs, bias, bounds, out)
+
+    scratch = ((np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS), (np.dtype(np.float32), call.C * NR * 4))
+    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / SPEED, bind, scratch)
+
+
+CONV = ("weight", "bias", "input_zp", "weight_zp")
+KERNELS = {
+    ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV, clips=True),
+    ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV, clips=True),
+    ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp"), clips=True),
+}

@@ -1,0 +1,36 @@
+"""A CLAMP behind sums of floats becomes a part of their step, with the same bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..kernels import KERNELS
+from .late import unknown
+from .steps import Step
+
+if TYPE_CHECKING:
+    from ..spec.table import Call
+    from .fuse import Fusion
+
+
+def clipped(fusion: Fusion, call: Call) -> Step | None:
+    """The step of a producer of floats with the CLAMP behind it.
+
+    Left out are a CLAMP that ignores NaN, and one whose upper bound is a zero: the kernels' clip lets a zero of the
+    other sign pass.
+    """
+    assert call.row is not None
+    kernel = KERNELS[call.spec.name, call.row.key]
+    if not kernel.clips or unknown(kernel, call):
+        return None
+    clamp = fusion.next(call.operator.outputs[0], "CLAMP")
+    if clamp is None or clamp.nan_mode != "PROPAGATE":
+        return None
+    with np.errstate(over="ignore"):
+        low, high = (float(np.float32(bound)) for bound in (clamp.min_val, clamp.max_val))
+    if high == 0.0:
+        return None
+    work = kernel.prepare(call, (low, high))
+    return Step((call, clamp), tuple(call.operator.inputs), (clamp.operator.outputs[0],), work)
