@@ -209,22 +209,24 @@ def test_an_archive_member_that_leaves_the_folder(fails, model: Path, tmp_path: 
 
 
 def test_an_unknown_nnef_operator(fails, model: Path) -> None:
-    message = f"{model}/graph.nnef:13:10: operation 'rellu' isn't an operation of NNEF 1.0.4"
-    fails("check", edited(model, "relu(n1)", "rellu(n1)"), code=5, message=message)
+    shown = "        r1 = rellu(n1);\n             ^"
+    problem = "NNEF.A1: operation 'rellu' isn't declared, nor is it one of NNEF 1.0.4"
+    message = f"{model}/graph.nnef:13:10: {problem}\n{shown}"
+    fails("check", edited(model, "relu(n1)", "rellu(n1)"), code=6, message=message)
 
 
 def test_all_unknown_nnef_operators_at_once(command, model: Path) -> None:
     outcome = command("check", edited(model, "relu(", "rellu("))
-    assert outcome.code == 5
+    assert outcome.code == 6
     lines = outcome.err.splitlines()
     assert lines[0] == f"error: {model}/graph.nnef: 5 problems"
-    assert len(lines) == 6
-    assert all("operation 'rellu' isn't an operation of NNEF 1.0.4" in line for line in lines[1:])
+    assert len(lines) == 1 + 5 * 3  # each with its line and a caret
+    assert all("operation 'rellu' isn't declared, nor is it one of NNEF 1.0.4" in line for line in lines[1::3])
 
 
 def test_an_nnef_syntax_error(fails, model: Path) -> None:
     shown = "        r1 = relu(n1;\n                    ^"
-    message = f"{model}/graph.nnef:13:17: unexpected ';', expected ')', ',', '='\n{shown}"
+    message = f"{model}/graph.nnef:13:17: NNEF.S1: unexpected ';', expected '(', ')', ',', '=', an operator\n{shown}"
     fails("check", edited(model, "r1 = relu(n1);", "r1 = relu(n1;"), code=6, message=message)
 
 

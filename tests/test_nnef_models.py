@@ -171,7 +171,7 @@ def test_variables_that_share_a_label(tmp_path: Path) -> None:
     (tmp_path / "graph.nnef").write_text(text.replace("SHAPE", "[2]"))
     with pytest.raises(DataError) as caught:
         nnef.load(tmp_path)
-    assert caught.value.message == "'variable': label 'w' is shared with 'a' of shape [1, 2], not [2]"
+    assert caught.value.message == "label 'w' is shared with 'a' of shape [1, 2], not [2]"
 
 
 def test_values_beyond_fp32_are_named(tmp_path: Path) -> None:

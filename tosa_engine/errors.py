@@ -50,12 +50,14 @@ class DataError(TosaEngineError):
 class ParseError(DataError):
     """A text can't be parsed: file, line (from 1), column (from 1), the line itself and a caret below it."""
 
-    def __init__(self, message: str, *, file: str, line: int, column: int, source_line: str = "") -> None:
+    def __init__(
+        self, message: str, *, file: str, line: int, column: int, source_line: str = "", label: str = ""
+    ) -> None:
         self.file, self.line, self.column, self.source_line = file, line, column, source_line
-        super().__init__(message)
+        super().__init__(message, label=label)
 
     def _text(self) -> str:
-        text = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        text = f"{self.file}:{self.line}:{self.column}: {super()._text()}"
         if not self.source_line:
             return text
         shown = self.source_line.expandtabs(1).rstrip("\n")

@@ -27,16 +27,18 @@ MAX_EXTENT: Final = (1 << 31) - 1
 
 
 class Builder(Emitter):
-    """The graph under construction. `begin` and `finish` enclose the operators of one NNEF operation."""
+    """The graph under construction. `begin` and `finish` enclose the operators of one NNEF operation.
 
-    def __init__(self, document: Document, quant: Mapping[str, QParams]) -> None:
-        self.document, self.quant = document, quant
+    Without data, tensor files aren't read: variables are ones.
+    """
+
+    def __init__(self, document: Document, quant: Mapping[str, QParams], with_data: bool = True) -> None:
+        self.document, self.quant, self.with_data = document, quant, with_data
         self.graph = new_graph(document.text.file)
         super().__init__(self.graph.main)
         self.values: dict[str, Tensor] = {}
         self._operation: Operation
         self._bound: set[str] = set()
-        self.labels: dict[str, tuple[Shape, str]] = {}
 
     # errors
 

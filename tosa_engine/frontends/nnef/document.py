@@ -1,69 +1,33 @@
-"""From a syntax tree to a document whose every invocation has been checked (section 3.3).
+"""From text to a flat document: parsed, checked (semantics.py) and evaluated (evaluate.py).
 
-All problems are found in one go and raised together: unknown and unsupported operations, wrong arguments, wrong use
-of identifiers.
+All problems of one step are raised together; the next step needs a document without any.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ParseError, TosaEngineError, raise_all
-from .arguments import bind_arguments, data_type
-from .container import GRAPH, Container, open_container, read_text
+from ...errors import TosaEngineError, raise_all
+from .container import GRAPH, open_container, read_text
+from .evaluate import Evaluator, Exact, Frame, deep_recursion
+from .flat import Document, Operation
+from .kinds import OF_PYTHON
+from .library import standard_library
 from .parser import parse_document
-from .standard import OPERATIONS, UNSUPPORTED
-from .syntax import Name, Place, Sequence, Text
+from .semantics import Checker
+from .shapes import Shapes
+from .syntax import Name, Sequence, names_in
+from .tree import Wrong
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Iterable, Iterator
 
-    from .syntax import Assignment, SyntaxTree
+    from .library import Declaration
+    from .syntax import Assignment, Expression, SyntaxTree
 
-VERSIONS: Final = ("1.0",)
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One checked invocation.
-
-    `arguments` has every parameter of the declaration: a Name or a number for a tensor, a tuple of them for an array
-    of tensors, plain values for attributes (tuples for arrays). `type` is the data type of the results: scalar,
-    integer or logical.
-    """
-
-    name: str
-    arguments: dict[str, Any]
-    results: tuple[Name, ...]
-    type: str
-    place: Place
-
-    @property
-    def result(self) -> str:
-        return self.results[0].text
-
-
-@dataclass(slots=True)
-class Document:
-    """A checked document: `inputs` and `outputs` are the graph's, `operations` in their order."""
-
-    text: Text
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    operations: list[Operation]
-    container: Container | None = None
-
-    @property
-    def tensors(self) -> list[str]:
-        """The names of all tensors, in the order of their definition."""
-        return [result.text for operation in self.operations for result in operation.results]
-
-    @property
-    def variables(self) -> dict[str, Operation]:
-        """Tensor name -> the `variable` operation that introduces it."""
-        return {op.result: op for op in self.operations if op.name == "variable"}
+__all__ = ["Document", "Operation", "load_document", "lower", "parse_text"]
 
 
 def load_document(path: str | os.PathLike[str]) -> Document:
@@ -79,96 +43,111 @@ def load_document(path: str | os.PathLike[str]) -> Document:
 
 def parse_text(text: str, file: str) -> Document:
     """A checked document from its text, without tensor files."""
-    checker = _Checker(parse_document(text, file))
-    document = checker.run()
+    tree = parse_document(text, file)
+    checker = Checker(tree)
+    checker.run()
     raise_all(checker.problems, f"{file}: {len(checker.problems)} problems")
+    with deep_recursion():
+        document, problems = _Graph(tree, checker).run()
+    raise_all(problems, f"{file}: {len(problems)} problems")
+    document.warnings = checker.warnings
     return document
 
 
-@dataclass
-class _Checker:
-    tree: SyntaxTree
-    problems: list[TosaEngineError] = field(default_factory=list)
-    types: dict[str, str] = field(default_factory=dict)  # tensor name -> data type, "" when unknown
-    operations: list[Operation] = field(default_factory=list)
+def lower(document: Document, keep: Callable[[Declaration], bool], taken: Iterable[str] = ()) -> Document:
+    """The document with the standard's compounds expanded that aren't kept; new tensors get no name in `taken`."""
+    if all(op.declaration.body is None or keep(op.declaration) for op in document.operations):
+        return document
+    evaluator = Evaluator(standard_library(), keep, Shapes(document), {*document.tensors, *taken})
+    with deep_recursion():
+        try:
+            for operation in document.operations:
+                _lower_one(evaluator, operation)
+        except Wrong as wrong:
+            raise _located(document.text.error, wrong, evaluator) from None
+    return replace(document, operations=evaluator.operations)
 
-    def error(self, message: str, place: Place) -> None:
-        self.problems.append(self.tree.text.error(message, place))
 
-    def run(self) -> Document:
-        graph, text = self.tree.graph, self.tree.text
-        if self.tree.version not in VERSIONS:
-            message = f"version {self.tree.version} of NNEF; this reader knows {', '.join(VERSIONS)}"
-            self.problems.append(text.unsupported(message, self.tree.version_place))
-        self._unique(graph.parameters, "parameter")
-        self._unique(graph.results, "result")
-        for assignment in graph.body:
-            self._assignment(assignment)
-        self._externals()
-        for result in graph.results:
-            if result.text not in self.types:
-                self.error(f"result '{result.text}' of the graph is never assigned", result.place)
-        names = tuple(n.text for n in graph.parameters), tuple(n.text for n in graph.results)
-        return Document(text, graph.name, *names, self.operations)
+def _lower_one(evaluator: Evaluator, operation: Operation) -> None:
+    declaration = operation.declaration
+    if declaration.body is None or evaluator.keep(declaration):
+        evaluator.operations.append(operation)
+        evaluator.types.update(zip((name.text for name in operation.results), operation.types))
+        return
+    evaluator.frames = [Frame("", operation.result, operation.place)]
+    names: Iterator[str] = (Exact(name.text) for name in operation.results)
+    wanted: Any = next(names) if declaration.returns_one_tensor else tuple(names)
+    values = evaluator.expand(declaration, operation.arguments, operation.generic, operation.place, wanted)
+    for name, value in zip(operation.results, values if isinstance(values, tuple) else (values,), strict=True):
+        bind_name(evaluator, name, value)
 
-    def _unique(self, names: tuple[Name, ...], what: str) -> None:
-        seen: set[str] = set()
-        for name in names:
-            if name.text in seen:
-                self.error(f"{what} '{name.text}' of the graph is listed twice", name.place)
-            seen.add(name.text)
 
-    def _externals(self) -> None:
-        """Parameters of the graph and results of `external` are the same names (section 3.3.2)."""
-        external = {op.result: op.place for op in self.operations if op.name == "external"}
-        parameters = {name.text: name.place for name in self.tree.graph.parameters}
-        for name, place in parameters.items():
-            if name not in external:
-                self.error(f"parameter '{name}' of the graph isn't the result of an external operation", place)
-        for name, place in external.items():
-            if name not in parameters:
-                self.error(f"external tensor '{name}' isn't a parameter of the graph", place)
+def bind_name(evaluator: Evaluator, name: Name, value: Any) -> None:
+    """See to it that the tensor `name` has a value that may be another tensor's, or a number."""
+    if isinstance(value, Name):
+        if value.text != name.text:
+            kind = evaluator.types[value.text]
+            evaluator.invoke(evaluator.library["copy"], {"x": value}, kind, name.place, Exact(name.text))
+    else:
+        given = {"shape": (), "value": (value,)}
+        kind = OF_PYTHON[type(value)].name
+        evaluator.invoke(evaluator.library["constant"], given, kind, name.place, Exact(name.text))
 
-    def _assignment(self, assignment: Assignment) -> None:
-        invocation, target = assignment.invocation, assignment.target
-        declaration = OPERATIONS.get(invocation.operation)
-        results = self._results(target)
-        kind = ""
-        if declaration is None:
-            known = invocation.operation in UNSUPPORTED
-            reason = "isn't supported" if known else "isn't an operation of NNEF 1.0.4"
-            self.problems.append(
-                self.tree.text.unsupported(f"operation '{invocation.operation}' {reason}", invocation.place)
-            )
-        else:
-            try:
-                arguments = bind_arguments(declaration, invocation, self.tree.text, self.types)
-                kind = data_type(declaration, invocation, arguments, self.tree.text, self.types)
-                self._structure(declaration.results, target, invocation.operation)
-            except ParseError as problem:
-                self.problems.append(problem)
-            else:
-                self.operations.append(Operation(declaration.name, arguments, results, kind, invocation.place))
-        self.types.update({name.text: kind for name in results})
 
-    def _results(self, target: Name | Sequence) -> tuple[Name, ...]:
-        found: list[Name] = []
-        stack: list[Any] = [target]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, Sequence):
-                stack.extend(reversed(item.items))
+def _located(error: Callable[..., TosaEngineError], wrong: Wrong, evaluator: Evaluator) -> TosaEngineError:
+    """The error of something wrong, at the innermost place that the user wrote, with the calls that led there."""
+    inner = evaluator.frames[1:]
+    place = next((frame.place for frame in evaluator.frames if frame.place is not None), wrong.place)
+    calls = "".join(f", in '{frame.fragment}' called on line {frame.call.line}" for frame in reversed(inner[-3:]))
+    return error(wrong.message + calls, place, wrong.label)
+
+
+class _Graph:
+    """The graph's body, statement by statement. A statement that needs one with a problem is passed over."""
+
+    def __init__(self, tree: SyntaxTree, checker: Checker) -> None:
+        self.tree = tree
+        names = [name.text for statement in tree.graph.body for name in names_in(statement.target)]
+        parameters, results = tree.graph.parameters, tree.graph.results
+        self.document = Document(
+            tree.text, tree.graph.name, tuple(n.text for n in parameters), tuple(n.text for n in results), []
+        )
+        own = checker.own
+        self.evaluator = Evaluator(
+            checker.operations, lambda declaration: declaration.name not in own, Shapes(self.document), set(names)
+        )
+        self.evaluator.operations = self.document.operations
+        self.frame = Frame("", "", None, {name: Exact(name) for name in names})
+        self.scope: dict[str, Any] = {}
+        self.lost: set[str] = set()
+
+    def run(self) -> tuple[Document, list[TosaEngineError]]:
+        problems: list[TosaEngineError] = []
+        for assignment in self.tree.graph.body:
+            if self.lost and any(name.text in self.lost for name in names_in(assignment.value)):
+                self._lose(assignment)
                 continue
-            if item.text in self.types or any(item.text == name.text for name in found):
-                self.error(f"'{item.text}' is assigned twice", item.place)
-            found.append(item)
-        return tuple(found)
+            self.evaluator.frames = [self.frame]
+            try:
+                self.evaluator.assign(assignment, self.scope)
+                self._name(assignment.target)
+            except Wrong as wrong:
+                problems.append(_located(self.tree.text.error, wrong, self.evaluator))
+                self._lose(assignment)
+            except TosaEngineError as problem:  # of a shape that was asked for
+                problems.append(problem)
+                self._lose(assignment)
+        return self.document, problems
 
-    def _structure(self, results: str, target: Name | Sequence, operation: str) -> None:
-        """The left side is built like the operation's results."""
-        flat = isinstance(target, Sequence) and all(isinstance(item, Name) for item in target.items)
-        if results == "tensor" and not isinstance(target, Name):
-            raise self.tree.text.error(f"'{operation}' has one result, not {len(target.items)}", target.place)
-        if results == "tensors" and (not flat or not isinstance(target, Sequence) or target.is_tuple):
-            message = f"'{operation}' returns an array; assign it to an array of names like [a, b]"
-            raise self.tree.text.error(message, target.place)
+    def _lose(self, assignment: Assignment) -> None:
+        self.lost.update(name.text for name in names_in(assignment.target))
+
+    def _name(self, target: Expression) -> None:
+        """Each identifier of the graph is a tensor of that name, whatever expression gave it its value."""
+        if isinstance(target, Sequence):
+            for item in target.items:
+                self._name(item)
+        else:
+            assert isinstance(target, Name)
+            bind_name(self.evaluator, target, self.scope[target.text])
+            self.scope[target.text] = target

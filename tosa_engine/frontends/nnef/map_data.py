@@ -48,10 +48,9 @@ def constant(b: Builder, operation: Operation) -> Tensor:
 
 def variable(b: Builder, operation: Operation) -> Tensor:
     shape, name = _shape(b, operation), operation.result
-    label: str = operation.arguments["label"]
-    shared = b.labels.setdefault(label.casefold(), (shape, name))
-    if shared[0] != shape:
-        raise b.error(f"label '{label}' is shared with '{shared[1]}' of shape {list(shared[0])}, not {list(shape)}")
+    if not b.with_data:
+        dtype = FORMATS[operation.type]
+        return b.const(np.broadcast_to(np.ones((), dtype.storage), shape), dtype)
     quant = with_axis(b.quant.get(name), name, shape)
     return b.const(read_variable(b.document, operation, quant), FORMATS[operation.type])
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
 from . import map_data, map_elementwise, map_layout, map_linear, map_window
 from .build import Builder
-from .document import Operation
+from .document import Operation, lower
 from .syntax import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ...graph import Graph, QParams, Tensor
     from .document import Document
+    from .library import Declaration
 
 Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
@@ -36,9 +38,20 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
         names = ", ".join(f"'{name}'" for name in unknown)
         raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
     builder = Builder(document, hints)
+    map_operations(builder, document.operations)
+    block = builder.graph.main
+    block.inputs = [builder.values[name].name for name in document.inputs]
+    block.outputs = [builder.values[name].name for name in document.outputs]
+    return builder.graph
+
+
+def map_operations(builder: Builder, operations: Iterable[Operation]) -> None:
+    """Add operations to a graph; compounds without a function here are expanded. Raises all problems together."""
+    document = replace(builder.document, operations=list(operations))
+    taken = {*builder.document.tensors, *builder.values}
     problems: list[TosaEngineError] = []
     lost: set[str] = set()  # results of operations that have a problem, and what depends on them
-    for operation in document.operations:
+    for operation in lower(document, has_mapper, taken).operations:
         if lost.isdisjoint(_tensors(operation)):
             try:
                 _map_operation(builder, operation)
@@ -48,14 +61,17 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
                 continue
         lost.update(result.text for result in operation.results)
     raise_all(problems, f"{document.text.file}: {len(problems)} problems")
-    block = builder.graph.main
-    block.inputs = [builder.values[name].name for name in document.inputs]
-    block.outputs = [builder.values[name].name for name in document.outputs]
-    return builder.graph
+
+
+def has_mapper(declaration: Declaration) -> bool:
+    return declaration.standard and declaration.name in MAPPERS
 
 
 def _map_operation(builder: Builder, operation: Operation) -> None:
     builder.begin(operation)
+    if not has_mapper(operation.declaration):
+        message = f"operation '{operation.name}' isn't supported"
+        raise builder.document.text.unsupported(message, operation.place)
     mapped = MAPPERS[operation.name](builder, operation)
     tensors = mapped if isinstance(mapped, list) else [mapped]
     for name, tensor in zip(operation.results, tensors, strict=True):

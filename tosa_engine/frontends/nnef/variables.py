@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from .document import Document, Operation
 
 FORMATS: Final = {"scalar": types.fp32, "integer": types.i32, "logical": types.bool_}
-_LABEL: Final = re.compile(r"[A-Za-z0-9_\-./\\]+")
 _ITEMS: Final = {
     "scalar": (Item.FLOAT, Item.QUANTIZED_UINT, Item.QUANTIZED_INT),
     "integer": (Item.INT, Item.UINT),
@@ -32,8 +30,6 @@ def read_variable(document: Document, operation: Operation, quant: QParams | Non
     Raises DataError when the file is missing or damaged, or its shape or item type disagrees with the document.
     """
     label: str = operation.arguments["label"]
-    if not _LABEL.fullmatch(label):
-        raise document.text.error(f"label {label!r} has characters that a label may not have", operation.place)
     if document.container is None:
         raise DataError(f"variable '{operation.result}': the document has no tensor files")
     name = label.replace("\\", "/") + ".dat"

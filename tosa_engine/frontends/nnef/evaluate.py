@@ -1,0 +1,316 @@
+"""From a checked syntax tree to a flat list of operations (chapter 6): fragments are expanded, expressions computed.
+
+Tensors that a document doesn't name are called after the identifier that they are computed for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from . import arithmetic
+from .constant import Constants
+from .flat import Operation
+from .kinds import OF_PYTHON, ArrayOf, TensorOf, castable, described, has_tensor, is_generic
+from .labels import Labels
+from .syntax import Literal, Name, Place, Sequence
+from .tree import Wrong, short
+from .typecheck import OPERATION_OF, UNARY_OPERATION_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...types import Shape
+    from .library import Declaration, Parameter
+    from .syntax import Assignment, Binary, BuiltIn, Expression, Invocation, Unary
+
+MAX_INTEGER: Final = (1 << 31) - 1  # of an attribute
+MAX_CALLS: Final = 200  # of fragments in each other
+MAX_OPERATIONS: Final = 1 << 18  # beyond those that a document writes out
+MAX_STEPS: Final = 1 << 20
+MAX_NESTING: Final = 2000  # of expressions, those of fragments included
+ShapeOf = Callable[[str], "Shape"]
+
+
+class Exact(str):
+    """A name that a tensor must have because the user gave it; other names are made unique."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Frame:
+    """One invocation of a fragment, or the graph. `names` are what its identifiers will be called in the flat graph;
+    `place` is where the user called it, for fragments that aren't the user's.
+    """
+
+    generic: str
+    stem: str
+    place: Place | None
+    names: dict[str, str] = field(default_factory=dict)
+    fragment: str = ""
+    call: Place = field(default_factory=lambda: Place(0, 0))
+
+
+class Evaluator(Constants):
+    """Makes `operations` of assignments. Which compounds are kept is what `keep` says of a declaration."""
+
+    def __init__(
+        self,
+        library: Mapping[str, Declaration],
+        keep: Callable[[Declaration], bool],
+        shape_of: ShapeOf,
+        reserved: set[str],
+    ) -> None:
+        self.library, self.keep, self._shape_of = library, keep, shape_of
+        self.used = reserved  # names that are taken
+        self.emitted: set[str] = set()
+        self.operations: list[Operation] = []
+        self.types: dict[str, str] = {}  # of tensors
+        self.frames: list[Frame] = []
+        self.labels = Labels()
+        self._steps, self._written = MAX_STEPS, MAX_OPERATIONS
+        self._depth = 0
+
+    # expressions
+
+    def value(self, node: Expression, scope: Mapping[str, Any], wanted: Any = None) -> Any:
+        if len(self.frames) == 1 and type(node) is Literal:
+            return node.value
+        self._steps -= len(self.frames) - 1  # what the document writes out costs nothing
+        self._depth += 1
+        if self._steps < 0 or self._depth > MAX_NESTING:
+            raise Wrong("NNEF.LIMIT", "the fragments are too deep or too large to be expanded", node.place)
+        result = super().value(node, scope, wanted)
+        self._depth -= 1
+        return result
+
+    def name(self, node: Name, scope: Mapping[str, Any]) -> Any:
+        value = scope[node.text]
+        return Name(value.text, node.place) if isinstance(value, Name) else value
+
+    def binary(self, node: Binary, scope: Mapping[str, Any], wanted: Any) -> Any:
+        left, right = self.value(node.left, scope), self.value(node.right, scope)
+        if node.operator != "in" and (isinstance(left, Name) or isinstance(right, Name)):
+            return self._call(self.library[OPERATION_OF[node.operator]], [left, right], node.place, wanted)
+        value = arithmetic.binary(node.operator, left, right, node.place)
+        if isinstance(value, tuple):
+            self._steps -= len(value) // 4
+        return value
+
+    def unary(self, node: Unary, scope: Mapping[str, Any], wanted: Any) -> Any:
+        operand = self.value(node.operand, scope, wanted if node.operator == "()" else None)
+        if node.operator != "()" and isinstance(operand, Name):
+            return self._call(self.library[UNARY_OPERATION_OF[node.operator]], [operand], node.place, wanted)
+        return arithmetic.unary(node.operator, operand, node.place)
+
+    def builtin(self, node: BuiltIn, scope: Mapping[str, Any]) -> Any:
+        value = self.value(node.argument, scope)
+        if node.function == "shape_of":
+            return self._shape_of(value.text) if isinstance(value, Name) else ()
+        return arithmetic.builtin(node.function, value, node.place)
+
+    def _call(self, declaration: Declaration, values: list[Any], place: Place, wanted: Any) -> Any:
+        """An operation that an operator stands for."""
+        arguments = {p.name: value for p, value in zip(declaration.parameters, values, strict=True)}
+        return self.invoke(declaration, arguments, "", place, wanted)
+
+    # invocations
+
+    def invocation(self, node: Invocation, scope: Mapping[str, Any], wanted: Any) -> Any:
+        declaration = self.library[node.operation]
+        given = {}
+        for number, argument in enumerate(node.arguments):
+            name = argument.name or declaration.parameters[number].name
+            given[name] = self.value(argument.value, scope)
+        generic = self.frames[-1].generic if node.type_name == "?" else node.type_name
+        return self.invoke(declaration, given, generic, node.place, wanted)
+
+    def invoke(self, declaration: Declaration, given: dict[str, Any], generic: str, place: Place, wanted: Any) -> Any:
+        """The results of an operation: one, or a tuple of them."""
+        arguments = {p.name: given.get(p.name, p.default) for p in declaration.parameters}
+        generic = generic or declaration.generic_type or (self._deduced(declaration, given, place))
+        if declaration.body is None or self.keep(declaration):
+            return self._emit(declaration, arguments, generic, place, wanted)
+        return self.expand(declaration, arguments, generic, place, wanted)
+
+    def _deduced(self, declaration: Declaration, given: dict[str, Any], place: Place) -> str:
+        if not declaration.generic:
+            return ""
+        found: set[str] = set()
+        for parameter in declaration.parameters:
+            if is_generic(parameter.kind) and parameter.name in given:
+                found.update(self._types_in(given[parameter.name]))
+        if len(found) != 1:
+            shown = "mixes the data types " + " and ".join(sorted(found)) if found else "has no data type"
+            raise Wrong("NNEF.T13", f"'{declaration.name}' {shown}", place)
+        return found.pop()
+
+    def _types_in(self, value: Any) -> Iterator[str]:
+        if isinstance(value, tuple):
+            for item in value:
+                yield from self._types_in(item)
+        else:
+            yield self.types[value.text] if isinstance(value, Name) else OF_PYTHON[type(value)].name
+
+    def expand(
+        self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place, wanted: Any
+    ) -> Any:
+        """The body of a fragment with these arguments."""
+        assert declaration.body is not None
+        if len(self.frames) > MAX_CALLS:
+            message = f"'{declaration.name}': fragments call each other more than {MAX_CALLS} deep"
+            raise Wrong("NNEF.LIMIT", message, place)
+        outer = self.frames[-1]
+        results = declaration.results
+        given = wanted if len(results) > 1 and isinstance(wanted, tuple) else (wanted,)
+        at = place if declaration.standard and outer.place is None else outer.place
+        frame = Frame(generic, self._stem(wanted, declaration), at, {}, declaration.name, place)
+        if wanted is None and declaration.returns_one_tensor:
+            given = (frame.stem,)
+        frame.names = {result.name: name for result, name in zip(results, given) if name is not None}
+        self.frames.append(frame)
+        scope = dict(arguments)
+        for assignment in declaration.body:
+            self.assign(assignment, scope)
+        self.frames.pop()
+        values = tuple(scope[result.name] for result in results)
+        return values[0] if len(values) == 1 else values
+
+    def _stem(self, wanted: Any, declaration: Declaration) -> str:
+        return _first(wanted) or f"{self.frames[-1].stem}_{declaration.name}".lstrip("_")
+
+    # statements
+
+    def assign(self, assignment: Assignment, scope: dict[str, Any]) -> None:
+        """One statement of a body; `scope` gets what it assigns."""
+        wanted = self._wanted(assignment.target)
+        if len(self.frames) == 1:
+            self.frames[0].stem = _first(wanted)
+        value = self.value(assignment.value, scope, wanted)
+        self._unpack(assignment.target, value, scope)
+
+    def _wanted(self, target: Expression) -> Any:
+        if isinstance(target, Sequence):
+            return tuple(self._wanted(item) for item in target.items)
+        assert isinstance(target, Name)
+        frame = self.frames[-1]
+        return frame.names.get(target.text) or f"{frame.stem}_{target.text}"
+
+    def _unpack(self, target: Expression, value: Any, scope: dict[str, Any]) -> None:
+        if isinstance(target, Sequence):
+            if len(target.items) != len(value):
+                message = f"{len(value)} items can't be unpacked to {len(target.items)} names"
+                raise Wrong("NNEF.E2", message, target.place)
+            for item, part in zip(target.items, value):
+                self._unpack(item, part, scope)
+        else:
+            assert isinstance(target, Name)
+            scope[target.text] = value
+
+    # operations of the flat graph
+
+    def _emit(
+        self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place, wanted: Any
+    ) -> Any:
+        place = self.frames[-1].place or place
+        self._written -= 1
+        if self._written < 0:
+            raise Wrong("NNEF.LIMIT", f"more than {MAX_OPERATIONS} operations", place)
+        self._check_arguments(declaration, arguments, generic, place)
+        if declaration.standard:
+            self.labels.check(declaration.name, arguments, place)
+        structure = self._results(declaration, wanted)
+        results: list[Name] = []
+        types: list[str] = []
+        for declared, names in zip(declaration.results, structure, strict=True):
+            item = declared.kind.item if isinstance(declared.kind, ArrayOf) else declared.kind
+            if not isinstance(item, TensorOf) or isinstance(names, tuple) is not isinstance(declared.kind, ArrayOf):
+                message = f"assign the results of '{declaration.name}' to names or an array of names like [a, b]"
+                raise Wrong("NNEF.I2", message, place)
+            for name in names if isinstance(names, tuple) else (names,):
+                results.append(Name(name, place))
+                types.append(generic if item.item == "?" else item.item)
+                self.types[name] = types[-1]
+        self.operations.append(Operation(declaration, arguments, tuple(results), tuple(types), generic, place))
+        if declaration.name == "variable" and declaration.standard:
+            self.labels.define(results[0].text, arguments)
+        values = tuple(
+            tuple(Name(n, place) for n in names) if isinstance(names, tuple) else Name(names, place)
+            for names in structure
+        )
+        return values[0] if len(values) == 1 else values
+
+    def _results(self, declaration: Declaration, wanted: Any) -> tuple[Any, ...]:
+        """Names for the results: a tuple of them where a result is an array."""
+        given = (wanted,) if len(declaration.results) == 1 else wanted
+        if not isinstance(given, tuple) or len(given) != len(declaration.results):
+            given = (None,) * len(declaration.results)
+        return tuple(
+            tuple(self._fresh(n, declaration) for n in names)
+            if isinstance(names, tuple)
+            else self._fresh(names, declaration)
+            for names in given
+        )
+
+    def _fresh(self, wanted: Any, declaration: Declaration) -> str:
+        """A name that no tensor has yet: the wanted one if it can be."""
+        name = wanted if isinstance(wanted, str) else self._stem(None, declaration)
+        if isinstance(name, Exact) and name not in self.emitted:
+            self.emitted.add(name)
+            return str(name)
+        unique, number = name, 1
+        while unique in self.used:
+            number += 1
+            unique = f"{name}_{number}"
+        self.used.add(unique)
+        return unique
+
+    def _check_arguments(self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place) -> None:
+        if generic == "string":
+            raise Wrong("NNEF.T14", "tensors of type 'string' don't exist in a graph", place)
+        for parameter in declaration.parameters:
+            value = arguments[parameter.name]
+            if has_tensor(parameter.kind):
+                self._check_tensors(parameter, value, generic, place)
+            elif (large := _large(value)) is not None:
+                message = f"argument '{parameter.name}' of '{declaration.name}': {large} is beyond 32 bits"
+                raise Wrong("NNEF.LIMIT", short(message, 200), place)
+
+    def _check_tensors(self, parameter: Parameter, value: Any, generic: str, place: Place) -> None:
+        """In the body of a generic fragment, what `?` was given for isn't known before."""
+        kind = parameter.kind.item if isinstance(parameter.kind, ArrayOf) else parameter.kind
+        wanted = TensorOf(generic) if kind == TensorOf("?") else kind
+        for item in value if isinstance(value, tuple) else (value,):
+            got = TensorOf(self.types[item.text]) if isinstance(item, Name) else OF_PYTHON[type(item)]
+            if wanted is not None and not castable(got, wanted):
+                message = f"argument '{parameter.name}' must be {described(wanted)}, got {described(got)}"
+                raise Wrong("NNEF.T4", message, place)
+
+
+def _first(wanted: Any) -> str:
+    """The first of the names for results, or nothing."""
+    while isinstance(wanted, tuple) and wanted:
+        wanted = wanted[0]
+    return str(wanted) if isinstance(wanted, str) else ""
+
+
+def _large(value: Any) -> int | None:
+    """An integer that is beyond what an attribute may be."""
+    if isinstance(value, tuple):
+        return next((large for item in value if (large := _large(item)) is not None), None)
+    return value if isinstance(value, int) and abs(value) > MAX_INTEGER else None
+
+
+@contextmanager
+def deep_recursion(frames: int = 12_000) -> Iterator[None]:
+    """Python's own limit out of the way of MAX_CALLS and MAX_DEPTH, which are reached first."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, frames))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,31 @@
+"""Shapes of a document's tensors while it is being evaluated, for the deprecated `shape_of` (section 3.3.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...types import Shape
+    from .flat import Document
+
+
+class Shapes:
+    """Asked for a shape, it maps the operations so far, with ones in place of the values of variables."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._mapped = 0
+        self._builder: Any = None
+
+    def __call__(self, name: str) -> Shape:
+        """The shape of a tensor. Raises what mapping raises."""
+        from .build import Builder
+        from .mapping import map_operations
+
+        if self._builder is None:
+            self._builder = Builder(self._document, {}, with_data=False)
+        fresh = self._document.operations[self._mapped :]
+        self._mapped += len(fresh)
+        map_operations(self._builder, fresh)
+        shape: Shape = self._builder.shape_of(self._builder.values[name])
+        return shape
