@@ -16,8 +16,12 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from tosa_engine.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SIZED = re.compile(r"(?P<operator>.+)_\d+x\d+")  # conv2d_3x3: the tests of conv2d with this kernel
 
@@ -49,6 +53,18 @@ class Selection:
     def key(self) -> str:
         options = json.dumps(asdict(self), sort_keys=True)
         return f"{self.version}-{hashlib.sha256(options.encode()).hexdigest()[:10]}"
+
+
+SELECTIONS: Final[Mapping[str, Selection]] = {
+    "int": Selection(),
+    "fp": Selection(
+        profiles=("tosa-pro-fp",),
+        extensions=(
+            "tosa-ext-bf16", "tosa-ext-fp8e4m3", "tosa-ext-fp8e5m2", "tosa-ext-fft", "tosa-ext-controlflow",
+            "tosa-ext-variable", "tosa-ext-dynamic",
+        ),
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, order=True)

@@ -79,13 +79,13 @@ def _case(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> Case:
             case.const(argument.name, dtype, _values(draw, plan, argument.name, dtype, shape))
         else:
             case.input(argument.name, dtype, shape)
-    output = spec.outputs[0]
-    dtype = dtype_of(output.type, row)
-    if spec.inputs:
-        case.output("output", dtype, None)  # inferred
-    else:
-        shape = draw_shape(draw)
-        case.output("output", dtype, shape, draw_values(draw, dtype, shape))
+    for output in spec.outputs:
+        dtype = dtype_of(output.type, row)
+        if spec.inputs:
+            case.output(output.name, dtype, None)  # inferred
+        else:
+            shape = draw_shape(draw)
+            case.output(output.name, dtype, shape, draw_values(draw, dtype, shape))
     return case
 
 
@@ -298,6 +298,12 @@ def matmul(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     return Plan({"A": (N, H, C), "B": (N, C, W)}, zero_points)
 
 
+def transform(draw: Draw, spec: OpSpec, row: Row) -> Plan:
+    shape = (draw(st.integers(1, 3)), *(draw(st.sampled_from([1, 2, 4, 8, 16])) for _ in range(2)))
+    inverse = {"inverse": draw(st.booleans())} if spec.name == "FFT2D" else {}
+    return Plan({a.name: shape for a in spec.inputs}, {}, {**inverse, "local_bound": draw(st.booleans())})
+
+
 def along_axis(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     shape = draw_shape(draw, least=1)
     plan = Plan({spec.inputs[0].name: shape}, {}, {"axis": draw(st.integers(0, len(shape) - 1))})
@@ -451,5 +457,5 @@ PLANS: dict[str, Callable[[Draw, OpSpec, Row], Plan]] = {
     "TRANSPOSE_CONV2D": transpose_convolution, "MATMUL": matmul, "MAX_POOL2D": pool, "AVG_POOL2D": pool,
     "SELECT": select, "TABLE": table, "CLAMP": clamp, "RESCALE": rescale, "ARGMAX": along_axis, "CONCAT": concat,
     "PAD": pad, "RESHAPE": reshape, "REVERSE": along_axis, "SLICE": slice_, "TILE": tile, "TRANSPOSE": transpose,
-    "GATHER": gather, "SCATTER": scatter, "RESIZE": resize,
+    "GATHER": gather, "SCATTER": scatter, "RESIZE": resize, "FFT2D": transform, "RFFT2D": transform,
 }  # fmt: skip

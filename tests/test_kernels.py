@@ -36,7 +36,9 @@ VARIANTS = [
     pytest.param(v.name, marks=pytest.mark.skipif(not has(*v.needs), reason=f"this processor has no {v.name}"))
     for v in variants.VARIANTS
 ]
-ROWS = sorted(key for key in KERNELS if key[0] != "CONST_SHAPE" and TABLE[key[0]].pure)
+ROWS = sorted(
+    key for key in KERNELS if key[0] != "CONST_SHAPE" and TABLE[key[0]].pure and len(TABLE[key[0]].outputs) == 1
+)
 CONVOLUTIONS = {"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"}
 SUMS = {*CONVOLUTIONS, "MATMUL", "AVG_POOL2D", "REDUCE_SUM"}
 TILED = [key for key in ROWS if key[0] in {*CONVOLUTIONS, "MATMUL"}]
@@ -250,7 +252,7 @@ for spec in TABLE.values():
             else:
                 feeds[t.name] = rng.integers(0, min(t.dtype.maximum, 99) + 1, t.shape).astype(t.dtype.storage)
         wanted = oracle.run(graph, feeds)
-        (got,) = Session(graph, threads=2).run(None, feeds)
+        got, *_ = Session(graph, threads=2).run(None, feeds)
         room = 1e-6 if got.dtype.kind == "f" else 0  # sums of some values of about 1, rounded at each step
         np.testing.assert_allclose(got, wanted[graph.main.outputs[0]], rtol=10 * room, atol=room)
         done += 1

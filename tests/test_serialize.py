@@ -245,11 +245,11 @@ def test_what_a_file_cannot_hold_is_refused(message: str) -> None:
 
 def test_operators_without_an_entry_cannot_be_written_and_are_all_named() -> None:
     graph = many_kinds()
-    graph.main.operators[0].op, graph.main.operators[1].op = "ERF", "FFT2D"
+    graph.main.operators[0].op, graph.main.operators[1].op = "ERF", "FFT3D"
     with pytest.raises(Problems) as caught:
         serialize.tosa_to_bytes(graph)
     assert [p.message for p in caught.value.problems] == [
-        "no operator ERF: it can't be written", "no operator FFT2D: it can't be written",
+        "no operator ERF: it can't be written", "no operator FFT3D: it can't be written",
     ]  # fmt: skip
 
 
@@ -258,7 +258,7 @@ UNKNOWN_OPERATORS = """{
   "regions": [{"name": "main", "blocks": [{"name": "main", "inputs": ["x"], "outputs": ["y"],
     "tensors": [{"name": "x", "type": "FP8UE8M0", "shape": [2]}, {"name": "y", "type": "MXINT8", "shape": [2]}],
     "operators": [
-      {"op": "RFFT2D", "attribute_type": "RFFT2dAttribute", "inputs": ["x"], "outputs": ["h"],
+      {"op": "MATMUL_T", "attribute_type": "MatMulTAttribute", "inputs": ["x"], "outputs": ["h"],
        "attribute": {"operator_name": "}]\\"{", "implementation_attrs": [1, 2], "more": [{"a": [null, 1.5]}]}},
       {"op": "ERF", "attribute_type": "ErfAttribute", "attribute": {}, "inputs": ["h"], "outputs": ["i"]},
       {"op": 5000, "inputs": ["i"], "outputs": ["y"]}
@@ -267,12 +267,12 @@ UNKNOWN_OPERATORS = """{
 
 def test_operators_without_an_entry_are_kept_by_name() -> None:
     graph = serialize.json_from_text(UNKNOWN_OPERATORS)
-    assert [op.op for op in graph.main.operators] == ["RFFT2D", "ERF", "OP_5000"]
+    assert [op.op for op in graph.main.operators] == ["MATMUL_T", "ERF", "OP_5000"]
     assert [op.attributes for op in graph.main.operators] == [{}, {}, {}]
     assert (graph.version, graph.draft) == ((1, 1, 0), True)
     assert [t.dtype for t in graph.inputs] == [types.fp8ue8m0]
     unsupported = [p for p in check(graph) if isinstance(p, Unsupported)]
-    assert [any(name in str(p) for p in unsupported) for name in ("RFFT2D", "ERF", "OP_5000")] == [True] * 3
+    assert [any(name in str(p) for p in unsupported) for name in ("MATMUL_T", "ERF", "OP_5000")] == [True] * 3
 
 
 def test_composites_are_expanded_when_written() -> None:

@@ -21,6 +21,7 @@ from . import (
     ewise_binary,
     ewise_ternary,
     ewise_unary,
+    fft,
     image,
     reduction,
     scatter_gather,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FAMILIES: Final = (
-    tensor_ops, convolution, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction,
+    tensor_ops, convolution, fft, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction,
     data_layout, scatter_gather, image, type_conversion, data_nodes, custom, control_flow, variable,
     shape,
 )  # fmt: skip

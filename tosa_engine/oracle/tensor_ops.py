@@ -13,6 +13,7 @@ import numpy as np
 
 from .arith import IEEE, apply_max_s, apply_scale_32, lowest, narrow, reciprocal_scale, wide
 from .convolution import ORACLES as CONVOLUTIONS
+from .fft import ORACLES as TRANSFORMS
 from .requires import Requires
 from .spatial import accumulate, taps
 
@@ -81,4 +82,5 @@ ORACLES = {
     "MATMUL": matmul,
     "MAX_POOL2D": max_pool2d,
     **CONVOLUTIONS,
+    **TRANSFORMS,
 }

@@ -167,7 +167,7 @@ class Binding:
             if letter.isidentifier():
                 wanted = names.setdefault(letter, size)
             else:
-                value = _product(letter, names)
+                value = _size(letter, names)
                 if value is None:
                     return False
                 wanted = value
@@ -193,8 +193,16 @@ def _wanted(argument: Argument, row: Row) -> DType | None:
     return types.BY_NAME[name] if name in types.BY_NAME else row.types.get(argument.type)
 
 
+def _size(text: str, names: Mapping[str, Any]) -> int | None:
+    """The value of a dimension like `C*M` or `W/2 + 1`; None while one of its names isn't bound."""
+    quotient, _, added = text.partition("+")
+    product, _, divisor = quotient.partition("/")
+    value = _product(product, names)
+    return None if value is None else value // int(divisor or 1) + int(added or 0)
+
+
 def _product(text: str, names: Mapping[str, Any]) -> int | None:
-    """The value of a dimension like `C*M` or `2*rank(shape1)`; None while one of its names isn't bound."""
+    """The value of a product like `C*M` or `2*rank(shape1)`; None while one of its names isn't bound."""
     value = 1
     for factor in text.split("*"):
         word = factor.strip()

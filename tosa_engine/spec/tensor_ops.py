@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..types import fp32, i8, i16, i32, i48
 from .case import Case
 from .convolution import CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D
+from .fft import FFT2D, RFFT2D
 from .spatial import (
     limits,
     of_attribute,
@@ -223,4 +224,6 @@ ARGMAX = OpSpec(
     example=_argmax_example,
 )
 
-OPERATORS = (ARGMAX, AVG_POOL2D, CONV2D, CONV3D, DEPTHWISE_CONV2D, MATMUL, MAX_POOL2D, TRANSPOSE_CONV2D)
+OPERATORS = (
+    ARGMAX, AVG_POOL2D, CONV2D, CONV3D, DEPTHWISE_CONV2D, FFT2D, MATMUL, MAX_POOL2D, RFFT2D, TRANSPOSE_CONV2D,
+)  # fmt: skip
