@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from tosa_engine import oracle
-from tosa_engine.errors import ErrorIf, LevelError
 from tosa_engine.check import check
+from tosa_engine.errors import ErrorIf, LevelError
+from tosa_engine.infer import infer
 from tosa_engine.run import Session
+from tosa_engine.serialize import tosa_to_bytes
 from tosa_engine.spec import TABLE
 from tosa_engine.spec.case import Case
 from tosa_engine.types import fp32
@@ -120,3 +122,18 @@ def test_rules(op: str) -> None:
     case.reshape("output_imag", 1, 16384, 7)
     (problem,) = [p for p in check(case.graph()) if isinstance(p, ErrorIf)]
     assert problem.label == f"{op}.shape.output_imag"
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("inverse", [False, True])
+def test_beside_the_reference_model(inverse: bool) -> None:
+    model = pytest.importorskip("tosa_reference_model")
+    rng = np.random.default_rng(5)
+    real, imag = rng.standard_normal((2, 2, 8, 16)).astype(np.float32)
+    for graph, values in ((fft2d((2, 8, 16), inverse=inverse), [real, imag]), (rfft2d((2, 8, 16)), [real])):
+        infer(graph)
+        outputs, status = model.run(tosa_to_bytes(graph), values)
+        assert str(status).endswith("TOSA_VALID")
+        for found in both(graph, *values):
+            for left, right in zip(found, outputs, strict=True):
+                np.testing.assert_allclose(left, right, atol=1e-4)
