@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tosa_engine import check, types
 from tosa_engine.infer import infer
+from tosa_engine.numerics.float_formats import FORMATS, round_to
 from tosa_engine.spec import TABLE
 from tosa_engine.spec.case import Case
 from tosa_engine.types import i8, i16, i32, i48
@@ -108,14 +109,14 @@ def values(rng: np.random.Generator, flavour: str, dtype: DType, shape: Shape) -
     if flavour == "mixed":
         pick = rng.integers(0, 3, shape)
         parts = [values(rng, f, dtype, shape) for f in ("small", "any", "corners")]
-        return np.asarray(np.choose(pick, parts)).astype(dtype.storage)
+        return np.asarray(np.where(pick == 0, parts[0], np.where(pick == 1, parts[1], parts[2])), dtype.storage)
     if flavour == "zero":
         return np.zeros(shape, dtype.storage)
     if flavour == "corners":
         return np.asarray(rng.choice(corners(dtype), shape)).astype(dtype.storage)
     if dtype.is_float:
         scale = 1.0 if flavour == "small" else 2.0 ** rng.integers(-20, 20)
-        return np.asarray(rng.standard_normal(shape) * scale).astype(dtype.storage)
+        return round_to(np.asarray(rng.standard_normal(shape) * scale), dtype)
     low, high = dtype.minimum, dtype.maximum
     if flavour == "small":
         low, high = max(low, -9), min(high, 9)
@@ -124,7 +125,9 @@ def values(rng: np.random.Generator, flavour: str, dtype: DType, shape: Shape) -
 
 def corners(dtype: DType) -> Array:
     if dtype.is_float:
-        return np.array(FLOAT_CORNERS, dtype.storage)
+        form = FORMATS[dtype]
+        own = (form.largest, form.least_normal, form.least_subnormal, form.least_normal - form.least_subnormal)
+        return round_to(np.array([*FLOAT_CORNERS, *own, *(-v for v in own)]), dtype)
     powers = [sign * (1 << bit) for bit in range(dtype.bits - 1) for sign in (1, -1)]
     ends = [dtype.minimum, dtype.minimum + 1, dtype.maximum - 1, dtype.maximum]
     legal = [v for v in [0, *ends, *ends, *powers] if dtype.minimum <= v <= dtype.maximum]
@@ -179,7 +182,11 @@ def unary(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 def clamp(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     dtype = row.types["in_out_t"]
-    ends = np.sort(np.nan_to_num(draw_values(draw, dtype, (2,)))).tolist()
+    drawn = draw_values(draw, dtype, (2,))
+    if dtype.is_float:
+        most = FORMATS[dtype].largest
+        drawn = np.nan_to_num(drawn.astype(np.float64), posinf=most, neginf=-most)
+    ends = np.sort(drawn).tolist()
     attributes = {"min_val": ends[0], "max_val": ends[1], "nan_mode": nan_mode(draw)}
     return Plan({"input": draw_shape(draw)}, {}, attributes)
 
@@ -200,10 +207,22 @@ def binary(draw: Draw, spec: OpSpec, row: Row) -> Plan:
         plan.attributes["round"] = draw(st.booleans())
     if spec.name == "INTDIV":
         plan.values["input2"] = _divisors(draw, sides[1])
+    if spec.name == "POW":
+        plan.values |= _powers(draw, row.types["in_out_t"], *sides)
     if spec.name == "MUL":
         legal = [0, 0, 1, 2, 15, 30, 31, 32, 33, 62, 63] if row.types["in_t"] is i32 else [0]
         plan.constants["shift"] = (i8, [draw(st.sampled_from([-1, 1, 64] if rarely(draw) else legal))])
     return plan
+
+
+def _powers(draw: Draw, dtype: DType, *sides: Shape) -> dict[str, Array]:
+    """Bases and exponents that POW is defined for; once in a while others."""
+    base, exponent = (draw_values(draw, dtype, shape) for shape in sides)
+    if not rarely(draw):
+        wide = np.nan_to_num(np.abs(base.astype(np.float64)), nan=3.0, posinf=1.0)
+        base = round_to(np.where(wide == 0, 2.0, wide), dtype)
+        exponent = round_to(np.nan_to_num(exponent.astype(np.float64), posinf=2.0, neginf=0.5), dtype)
+    return {"input1": base, "input2": exponent}
 
 
 def _shifts(draw: Draw, dtype: DType, shape: Shape) -> Array:
@@ -455,6 +474,7 @@ PLANS: dict[str, Callable[[Draw, OpSpec, Row], Plan]] = {
     **dict.fromkeys(("CONV2D", "CONV3D", "DEPTHWISE_CONV2D"), convolution),
     **dict.fromkeys(("REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM"), along_axis),
     "TRANSPOSE_CONV2D": transpose_convolution, "MATMUL": matmul, "MAX_POOL2D": pool, "AVG_POOL2D": pool,
+    "REDUCE_PRODUCT": along_axis, "POW": binary,
     "SELECT": select, "TABLE": table, "CLAMP": clamp, "RESCALE": rescale, "ARGMAX": along_axis, "CONCAT": concat,
     "PAD": pad, "RESHAPE": reshape, "REVERSE": along_axis, "SLICE": slice_, "TILE": tile, "TRANSPOSE": transpose,
     "GATHER": gather, "SCATTER": scatter, "RESIZE": resize, "FFT2D": transform, "RFFT2D": transform,

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.oracle": GRAPHS | {"tosa_engine.feeds", "tosa_engine.state"},  # a voice of its own: no kernels
     "tosa_engine.kernels": TABLE | {"tosa_engine.numerics", "tosa_engine.state"},
     "tosa_engine.passes": GRAPHS | {"tosa_engine.numerics", "tosa_engine.oracle"},
-    "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes"},
+    "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
     "tosa_engine.frontends": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
     "tosa_engine.arrays": FOUNDATION,
     "tosa_engine.compare": FOUNDATION,

@@ -52,7 +52,7 @@ def test_what_is_not_clear_or_not_legal_is_refused_at_once() -> None:
     b = Builder()
     x = b.input(types.i32, (2, 3), "x")
     with pytest.raises(
-        UsageError, match=r"^CAST: the inputs leave a choice of outputs: bool, i8, i16, fp32; give dtype$"
+        UsageError, match=r"^CAST: the inputs leave a choice of outputs: bool, i8, i16, fp16, bf16, fp32; give dtype$"
     ):
         b.op("CAST", x)
     with pytest.raises(UsageError, match=r"^no operator FULLY_CONNECTED$"):

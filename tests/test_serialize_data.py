@@ -26,8 +26,9 @@ BYTES: list[tuple[types.DType, list[Any], str]] = [
     (types.shape, [258], "0201000000000000"),
     (types.fp32, [1.0, -0.0], "0000803f00000080"),
     (types.fp16, [1.0], "003c"),
-    (types.bf16, [0x3F80], "803f"),
-    (types.fp8e4m3, [0x38], "38"),
+    (types.bf16, [1.0, -0.0, 1e-40, math.inf], "803f00800100807f"),
+    (types.fp8e4m3, [1.0, -448.0, 2.0**-9], "38fe01"),
+    (types.fp8e5m2, [1.0, -math.inf, 2.0**-16], "3cfc01"),
     (types.fp6e2m3, [1, 2, 3, 63], "8130fc"),
     (types.fp6e2m3, [63], "3f"),
     (types.fp4e2m1, [1, 15, 2], "f102"),
@@ -82,6 +83,8 @@ NUMBERS: list[tuple[types.DType, Any, str]] = [
     (types.fp16, 65504.0, "ff7b"),
     (types.bf16, -2.0, "00c0"),
     (types.bf16, math.inf, "807f"),
+    (types.fp8e4m3, -448.0, "fe"),
+    (types.fp8e5m2, -math.inf, "fc"),
 ]
 
 
@@ -100,8 +103,9 @@ def test_numbers_that_are_rounded_and_numbers_that_stay_bytes() -> None:
         assert data.encode_number(value, types.bf16)[:2].hex() == written  # ties to even
     assert math.isnan(data.decode_number(data.encode_number(math.nan, types.fp32), types.fp32))
     assert data.encode_number(0.1, types.fp32)[:4] == struct.pack("<f", 0.1)
-    assert data.decode_number(b"\x38", types.fp8e4m3) == b"\x38"
-    assert data.encode_number(b"\x38", types.fp8e4m3) == b"\x38"
+    assert data.encode_number(1.01, types.fp8e4m3)[:1] == b"\x38"
+    assert data.decode_number(b"\x38", types.fp6e2m3) == b"\x38"
+    assert data.encode_number(b"\x38", types.fp6e2m3) == b"\x38"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +114,10 @@ def test_numbers_that_are_rounded_and_numbers_that_stay_bytes() -> None:
         (128, types.i8, "i8 can't hold 128"),
         (-129, types.i8, "i8 can't hold -129"),
         (1.0, types.i8, "i8 can't hold the number 1.0"),
-        (1.0, types.fp8e4m3, "fp8e4m3 can't hold the number 1.0"),
-        (65520.0, types.fp16, "65520.0 is beyond the largest float16"),
+        (1.0, types.fp6e2m3, "fp6e2m3 can't hold the number 1.0"),
+        (65520.0, types.fp16, "65520.0 is beyond the largest fp16"),
+        (465.0, types.fp8e4m3, "465.0 is beyond the largest fp8e4m3"),
+        (61440.0, types.fp8e5m2, "61440.0 is beyond the largest fp8e5m2"),
         (3.4e38, types.bf16, "3.4e+38 is beyond the largest bf16"),
     ],
 )

@@ -1,4 +1,8 @@
-"""Arrays in files: `.npy` and `.npz`. Declared sizes are checked before memory is taken; nothing is unpickled."""
+"""Arrays in files: `.npy` and `.npz`. Declared sizes are checked before memory is taken; nothing is unpickled.
+
+Such files have no names for bf16 and fp8. As the official tools do, bf16 and fp8e4m3 are written as elements without a
+type (`V2`, `V1`), fp8e5m2 as unsigned bytes; `types.of_bits` makes them values again where their format is known.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import types
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,11 +27,13 @@ if TYPE_CHECKING:
 MAX_BUNDLE_BYTES = 1 << 32
 MAX_HEADER_BYTES = 1 << 16
 MAGIC = b"\x93NUMPY"
+NAMELESS = (np.dtype("V1"), np.dtype("V2"))
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}
 
 
 def read(path: str | os.PathLike[str]) -> Array:
-    """The array of an `.npy` file, in native byte order and C order. Numbers and booleans only.
+    """The array of an `.npy` file, in native byte order and C order. Numbers, booleans, and elements of 1 or 2 bytes
+    without a type only.
 
     Raises OSError, or DataError when the file isn't an `.npy` file or its size is not what its header says.
     """
@@ -88,7 +95,7 @@ def _check_bundle(members: list[zipfile.ZipInfo], path: str) -> None:
 
 def _read_stream(stream: IO[bytes], size: int, where: str) -> Array:
     dtype, shape, fortran, start = read_header(stream, where)
-    if dtype.kind not in "biuf":
+    if dtype.kind not in "biuf" and dtype not in NAMELESS:
         raise DataError(f"{where}: elements must be numbers or booleans, not '{dtype.str}'", label="DATA.npy")
     count = math.prod(shape)
     if count * dtype.itemsize != size - start:
@@ -128,6 +135,8 @@ def read_header(stream: IO[bytes], where: str) -> tuple[np.dtype[Any], tuple[int
 
 
 def _dtype(descr: object, where: str) -> np.dtype[Any]:
+    if descr == "<f1":  # what numpy writes for fp8e5m2, and can't read
+        return NAMELESS[0]
     try:
         dtype = np.dtype(descr) if isinstance(descr, str) else None
     except (TypeError, ValueError, SyntaxError):
@@ -138,5 +147,7 @@ def _dtype(descr: object, where: str) -> np.dtype[Any]:
 
 
 def _write_stream(stream: IO[bytes], array: Array) -> None:
+    if array.dtype == types.fp8e5m2.storage:
+        array = array.view(np.uint8)
     npy: Any = np.lib.format  # untyped in some versions of numpy
     npy.write_array(stream, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)

@@ -53,7 +53,8 @@ class Builder:
         if dtype is None:
             dtype = types.from_numpy(values.dtype) if isinstance(values, np.ndarray) else None
         if dtype is None:
-            raise UsageError("a constant needs a dtype, unless it is an array of bool, int8, int16, int32 or float32")
+            known = "bool, int8, int16, int32, a float of numpy's or of ml_dtypes'"
+            raise UsageError(f"a constant needs a dtype, unless it is an array of {known}")
         given = np.asarray(values)
         data = np.asarray(given, dtype.storage)
         if not np.array_equal(data, given, equal_nan=dtype.is_float) and not dtype.is_float:

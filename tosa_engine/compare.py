@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import types
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -72,9 +74,10 @@ def compare(name: str, got: Array, expected: Array, tolerance: Tolerance = EXACT
     if not count:
         return None
     index = tuple(int(i) for i in np.argwhere(different)[0])
-    is_float = got.dtype.kind == "f"
+    is_float = types.holds_floats(got)
+    wide = np.float64 if is_float else np.longdouble
     with np.errstate(invalid="ignore"):
-        distance = np.abs(got[different].astype(np.longdouble) - expected[different].astype(np.longdouble))
+        distance = np.abs(got[different].astype(wide) - expected[different].astype(wide))
     largest = float(np.max(distance))
     return Difference(name, count, got.size, index, got[index].item(), expected[index].item(), largest, is_float)
 
@@ -88,8 +91,10 @@ def compare_all(
 
 
 def _equal(got: Array, expected: Array, tolerance: Tolerance) -> Array:
-    if got.dtype.kind != "f":
+    if not types.holds_floats(got):
         return np.asarray(got == expected)
+    with np.errstate(invalid="ignore"):
+        got, expected = got.astype(np.float64), expected.astype(np.float64)
     if tolerance:
         return np.isclose(got, expected, rtol=tolerance.rtol, atol=tolerance.atol, equal_nan=True)
     same_bits = (got == expected) & (np.signbit(got) == np.signbit(expected))

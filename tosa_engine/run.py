@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from . import types
 from .check import validate
 from .errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
 from .feeds import check_feeds
 from .graph import Graph
+from .numerics.float_formats import FORMATS
 from .plan import Plan, Step, expand, make_plan
 from .plan.team import Team
 from .plan.workspace import Workspace
@@ -266,8 +268,11 @@ def _compare(workspace: Workspace, step: Step) -> None:
 
 def _same(got: Array, wanted: Array) -> bool:
     """Equal, or for floats close: the oracle adds up in float64, the kernels in float32."""
-    if got.dtype.kind != "f":
+    dtype = types.from_numpy(got.dtype)
+    if dtype is None or not dtype.is_float:
         return bool(np.array_equal(got, wanted))
-    finite = np.abs(wanted[np.isfinite(wanted)])
-    room = 1e-4 * float(finite.max(initial=0.0))
-    return bool(np.allclose(got, wanted, rtol=1e-4, atol=room, equal_nan=True))
+    room = max(1e-4, 2.0 ** (1 - FORMATS[dtype].fraction_bits))
+    with np.errstate(invalid="ignore"):
+        got, wanted = got.astype(np.float64), wanted.astype(np.float64)
+    largest = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
+    return bool(np.allclose(got, wanted, rtol=room, atol=room * largest, equal_nan=True))

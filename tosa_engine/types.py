@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import ml_dtypes
 import numpy as np
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class DType:
 
     `name` is the specification's name without `_t`; `schema` its name in the flatbuffer schema and `code` its number
     there; `bits` the width of one element; `storage` the numpy dtype that holds one element in memory (int48 in
-    int64, int4 in int8, as the reference model does); formats that numpy lacks are held as their bits.
+    int64, int4 in int8, as the reference model does; bf16 and fp8 as dtypes of `ml_dtypes`); the formats of
+    microscaling are held as their bits.
     """
 
     name: str
@@ -68,7 +70,7 @@ def _int(name: str, schema: str, code: int, bits: int, storage: str, since: tupl
     return DType(name, schema, code, bits, np.dtype(storage), "int", low, -low - 1, since)
 
 
-def _float(name: str, schema: str, code: int, bits: int, storage: str, since: tuple[int, int] = (1, 0)) -> DType:
+def _float(name: str, schema: str, code: int, bits: int, storage: str | type, since: tuple[int, int] = (1, 0)) -> DType:
     return DType(name, schema, code, bits, np.dtype(storage), "float", since=since)
 
 
@@ -81,10 +83,10 @@ i32: Final = _int("i32", "INT32", 5, 32, "int32")
 i48: Final = _int("i48", "INT48", 6, 48, "int64")
 fp32: Final = _float("fp32", "FP32", 7, 32, "float32")
 fp16: Final = _float("fp16", "FP16", 8, 16, "float16")
-bf16: Final = _float("bf16", "BF16", 9, 16, "uint16")
+bf16: Final = _float("bf16", "BF16", 9, 16, ml_dtypes.bfloat16)
 shape: Final = DType("shape", "SHAPE", 10, 64, np.dtype("int64"), "shape", -(1 << 63), (1 << 63) - 1)
-fp8e4m3: Final = _float("fp8e4m3", "FP8E4M3", 11, 8, "uint8")
-fp8e5m2: Final = _float("fp8e5m2", "FP8E5M2", 12, 8, "uint8")
+fp8e4m3: Final = _float("fp8e4m3", "FP8E4M3", 11, 8, ml_dtypes.float8_e4m3fn)
+fp8e5m2: Final = _float("fp8e5m2", "FP8E5M2", 12, 8, ml_dtypes.float8_e5m2)
 fp6e2m3: Final = _float("fp6e2m3", "FP6E2M3", 13, 6, "uint8", (1, 1))
 fp6e3m2: Final = _float("fp6e3m2", "FP6E3M2", 14, 6, "uint8", (1, 1))
 fp4e2m1: Final = _float("fp4e2m1", "FP4E2M1", 15, 4, "uint8", (1, 1))
@@ -101,13 +103,29 @@ BY_SCHEMA: Final[Mapping[str, DType]] = {t.schema: t for t in ALL}
 BY_CODE: Final[Mapping[int, DType]] = {t.code: t for t in ALL}
 _FROM_NUMPY: Final[Mapping[np.dtype[Any], DType]] = {
     np.dtype("bool"): bool_, np.dtype("int8"): i8, np.dtype("int16"): i16, np.dtype("int32"): i32,
-    np.dtype("float32"): fp32, np.dtype("float16"): fp16,
+    np.dtype("float32"): fp32, np.dtype("float16"): fp16, bf16.storage: bf16, fp8e4m3.storage: fp8e4m3,
+    fp8e5m2.storage: fp8e5m2,
 }  # fmt: skip
+
+_ML_FLOATS: Final = frozenset({bf16.storage, fp8e4m3.storage, fp8e5m2.storage})
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType | None:
     """The format whose natural numpy storage is `dtype`, or None where numpy's type doesn't name one (int64, uint8)."""
     return _FROM_NUMPY.get(np.dtype(dtype))
+
+
+def holds_floats(array: Array) -> bool:
+    """Whether an array's elements are floats: numpy's kind doesn't tell for those of `ml_dtypes`."""
+    return array.dtype.kind == "f" or array.dtype in _ML_FLOATS
+
+
+def of_bits(array: Array, dtype: DType) -> Array:
+    """An array as files hold it, in the format's storage: `.npy` files have no name for bf16 and fp8, which come as
+    elements without a type (`V1`, `V2`) or as unsigned integers of the same width. Any other array stays as it is.
+    """
+    nameless = array.dtype.kind in "uV" and array.dtype.itemsize == dtype.storage.itemsize
+    return array.view(dtype.storage) if nameless and dtype.storage in _ML_FLOATS else array
 
 
 def count(dims: Shape) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..compare import Tolerance
-    from ..run import Session
+    from ..run import Port, Session
     from ..types import Array
 
 SHOWN_ELEMENTS = 32
@@ -57,6 +57,7 @@ class _Run:
         import_custom(args.custom)
         session = Session(load(args.model), args.threads, target=target, checked=args.checked)
         feeds = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+        feeds = _of_bits(feeds, session.inputs)
         expected = _read_expected(args.expect, session) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
         if args.output:
@@ -127,12 +128,19 @@ def _read_expected(path: str, session: Session) -> dict[str, Array]:
 
     names = [t.name for t in session.outputs]
     if path.endswith(".npy") and len(names) == 1:
-        return {names[0]: arrays.read(path)}
+        return _of_bits({names[0]: arrays.read(path)}, session.outputs)
     found = arrays.read_bundle(path)
     missing = [name for name in names if name not in found]
     if missing:
         raise DataError(f"{path} has no array for output {_listed(missing)}; it has {_listed(list(found))}")
-    return found
+    return _of_bits({name: found[name] for name in names}, session.outputs)
+
+
+def _of_bits(found: Mapping[str, Array], ports: Sequence[Port]) -> dict[str, Array]:
+    """Arrays of files as values of the formats that the model's inputs or outputs have."""
+    from ..types import of_bits
+
+    return {port.name: of_bits(found[port.name], port.tosa_type) for port in ports}
 
 
 def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dict[str, Array]:

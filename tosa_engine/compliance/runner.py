@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .. import serialize
 from ..compare import WrongForm, compare
 from ..errors import TosaEngineError, Verdict, verdict_of
+from ..types import from_numpy, of_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,9 @@ def run_test(description: Description, engine: Engine, target: Target) -> Outcom
     """
     try:
         graph = serialize.read(description.graph)
-        outputs = engine(graph, description.feeds(), target)
+        formats = {tensor.name: tensor.dtype for tensor in graph.inputs}
+        feeds = {n: of_bits(a, formats[n]) if n in formats else a for n, a in description.feeds().items()}
+        outputs = engine(graph, feeds, target)
     except TosaEngineError as problem:
         return Outcome(verdict_of(problem), str(problem))
     return Outcome(Verdict.VALID, outputs=outputs)
@@ -47,7 +50,9 @@ def run_test(description: Description, engine: Engine, target: Target) -> Outcom
 def compare_with(outcome: Outcome, expected: Mapping[str, Array]) -> list[Difference | WrongForm]:
     """Where the outputs differ from the expected ones, bit by bit; a missing output differs in its form."""
     found: list[Difference | WrongForm] = []
-    for name, array in expected.items():
+    for name, stored in expected.items():
+        dtype = from_numpy(outcome.outputs[name].dtype) if name in outcome.outputs else None
+        array = stored if dtype is None else of_bits(stored, dtype)
         if name not in outcome.outputs:
             found.append(WrongForm(name, "missing", f"{array.dtype}{list(array.shape)}"))
             continue

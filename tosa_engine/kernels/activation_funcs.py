@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .elementwise import elementwise
 from .ewise_binary import maximum, maximum_number, minimum, minimum_number
+from .floats import FP, HALVES, by_function, rows, through_fp32
 from .formula import Formula, larger, smaller
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
     from ..spec.table import Call
+    from ..types import Array
 
 
 def between(x: Any, low: Any, high: Any) -> Any:
@@ -40,8 +43,24 @@ def clamp_fp32(call: Call) -> Work:
     return elementwise(call, Formula("clamp", compute, 1, 2), 0.2, bounds)
 
 
+def erf(x: Array) -> Array:
+    found = [math.erf(value) for value in x.reshape(-1).tolist()]
+    return np.array(found, np.float64).reshape(x.shape)
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-x.astype(np.float64))))
+
+
+def tanh(x: Array) -> Array:
+    return np.asarray(np.tanh(x.astype(np.float64)))
+
+
 KERNELS = {
     ("CLAMP", "i8"): Kernel(clamp_int),
     ("CLAMP", "i16"): Kernel(clamp_int),
     ("CLAMP", "fp32"): Kernel(clamp_fp32),
 }
+KERNELS |= through_fp32(KERNELS, "CLAMP", "fp32", *HALVES)
+for op, function, cost in (("ERF", erf, 100), ("SIGMOID", sigmoid, 9), ("TANH", tanh, 12)):
+    KERNELS |= rows(op, by_function(function, cost), FP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .elementwise import by_formula
+from .floats import HALVES, through_fp32
 from .formula import Formula
 
 
@@ -26,3 +27,5 @@ KERNELS = {
     for op, compare in OPERATORS.items()
     for key in ("i32_bool", "fp32_bool")
 }
+for op in OPERATORS:
+    KERNELS |= through_fp32(KERNELS, op, "fp32_bool", *(f"{t}_bool" for t in HALVES))

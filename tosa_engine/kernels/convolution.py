@@ -21,7 +21,9 @@ from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
 from .bounds import fits_output
+from .floats import in_fp32
 from .packing import per_channel_bias
+from .tensor_float import CONV_SUMS
 from .trim import trimmed
 from .work import DONE, LEAST_UNITS, Epilogue, Kernel, Loop, Work, constant, flat
 
@@ -253,4 +255,9 @@ KERNELS = {
     (op, key): Kernel(prepare, tensor_ops.CONV, epilogue=not key.startswith("fp"))
     for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
     for key in ("i8_i8_i32_acci32", "i8_i4_i32_acci32", "i16_i8_i48_acci48", "fp32_fp32_fp32_accfp32")
+}
+KERNELS |= {
+    (op, key): Kernel(in_fp32(prepare), tensor_ops.CONV)
+    for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
+    for key in CONV_SUMS
 }

@@ -140,7 +140,7 @@ def concat(call: Call) -> Work:
     return Work(1, 0.1 * types.count(call.shape_of("output")), bind)
 
 
-TYPES = ("bool", "i8", "i16", "i32", "fp32")
+TYPES = ("bool", "i8", "i16", "i32", "fp8e4m3", "fp8e5m2", "fp16", "bf16", "fp32")
 KERNELS = (
     {("CONCAT", t): Kernel(concat) for t in TYPES}
     | {("PAD", t): Kernel(pad, ("padding", "pad_const")) for t in TYPES}

@@ -21,5 +21,5 @@ def identity(call: Call) -> Work:
     return copy_work(call.shape_of("output"), lambda x: x)
 
 
-TYPES = ("bool", "i4", "i8", "i16", "i32", "i48", "fp32")
+TYPES = ("bool", "i4", "i8", "i16", "i32", "i48", "fp8e4m3", "fp8e5m2", "fp16", "bf16", "fp32")
 KERNELS = {("CONST", t): Kernel(const) for t in TYPES} | {("IDENTITY", t): Kernel(identity, alias=True) for t in TYPES}

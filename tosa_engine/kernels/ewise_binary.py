@@ -8,16 +8,16 @@ import numpy as np
 
 from .. import types
 from .bounds import holds
-from .data_layout import strip
 from .elementwise import by_formula, elementwise, unsigned
+from .floats import FP, HALVES, by_function, rows, through_fp32
 from .formula import Formula, cast, is_nan, larger, smaller, view, where
-from .work import DONE, Kernel, Loop, Work, blocks, constant, flat, violating
+from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
-    from ..types import Array, Shape
+    from ..types import Array
     from .work import Run
 
 I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
@@ -71,30 +71,6 @@ def product(a: Any, b: Any) -> Any:
 
 def mul_fp32(call: Call) -> Work:
     return elementwise(call, Formula("mul", product, 2), 0.2) if call["shift"] == 0 else violating(0)
-
-
-def by_numpy(shape: Shape, cost: float, function: Callable[..., Any]) -> Work:
-    """function(*inputs, out) on slices along the first axis longer than 1; inputs broadcast to `shape`.
-
-    `function` returns None, or an array of flags of elements that violate a REQUIRE.
-    """
-    lead = strip(shape)
-    inner = types.count(shape[lead + 1 :])
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        views = [np.atleast_1d(np.broadcast_to(x, shape))[(0,) * lead] for x in inputs]
-        out = np.atleast_1d(outputs[0])[(0,) * lead]
-
-        def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-            with np.errstate(all="ignore"):
-                bad = function(*(v[low:high] for v in views), out[low:high])
-            if bad is None or not bad.any():
-                return DONE
-            return low * inner + int(np.argmax(bad))
-
-        return run
-
-    return Work(shape[lead] if shape else 1, cost * types.count(shape), bind)
 
 
 def table_i8(call: Call) -> Work:
@@ -216,6 +192,14 @@ def one(a: Any, b: Any) -> Any:
     return a ^ b
 
 
+def power(base: Array, exponent: Array) -> tuple[Array, Array]:
+    """In float64; flagged where the base is negative, 0 with an exponent that isn't positive, or where either isn't
+    finite.
+    """
+    good = (base >= 0) & ((base > 0) | (exponent > 0)) & np.isfinite(base) & np.isfinite(exponent)
+    return np.power(base.astype(np.float64), exponent.astype(np.float64)), ~good
+
+
 ADD, SUB = Formula("add", added, 2, tests=True), Formula("sub", subtracted, 2, tests=True)
 UP = Formula("logical_left_shift", shifted_bits_up, 2, tests=True)
 DOWN = Formula("logical_right_shift", shifted_bits_down, 2, tests=True)
@@ -246,3 +230,7 @@ KERNELS = {
     **{(f"LOGICAL_{name}", "bool"): kernel for name, kernel in BITS.items()},
     **{(f"BITWISE_{name}", t): kernel for name, kernel in BITS.items() for t in INTEGERS},
 }
+for op in ("ADD", "SUB", "MAXIMUM", "MINIMUM"):
+    KERNELS |= through_fp32(KERNELS, op, "fp32", *HALVES)
+KERNELS |= through_fp32(KERNELS, "MUL", "fp32_fp32", "fp16_fp16", "bf16_bf16")
+KERNELS |= rows("POW", by_function(power, 40, 2), FP)

@@ -13,4 +13,4 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
 
 
 SELECT = by_formula(Formula("select", chosen, 3), 0.2, read=unsigned)
-KERNELS = {("SELECT", key): SELECT for key in ("bool", "i8", "i16", "i32", "fp32")}
+KERNELS = {("SELECT", key): SELECT for key in ("bool", "i8", "i16", "i32", "fp16", "bf16", "fp32")}

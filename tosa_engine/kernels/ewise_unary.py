@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .elementwise import by_formula, elementwise, unsigned
-from .ewise_binary import by_numpy
+from .floats import FP, HALVES, by_function, rows, through_fp32
 from .formula import Formula, cast, larger, leading_zeros, magnitude, smaller, where
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..spec.table import Call
     from ..types import Array
 
@@ -22,13 +24,20 @@ def positive(x: Any) -> Any:
     return where(x < 0, -x, x), x == I32_MIN
 
 
-def exp_fp32(call: Call) -> Work:
-    """In float64, rounded once: within the specification's bound, and the same on every processor but for rare ties."""
+def in_float64(ufunc: Callable[..., Any]) -> Callable[[Array], Array]:
+    """In float64, to be rounded once: within every bound of the specification, and the same on every processor but for
+    rare ties.
+    """
 
-    def function(x: Array, out: Array) -> None:
-        np.copyto(out, np.exp(x.astype(np.float64)), casting="same_kind")
+    def function(x: Array) -> Array:
+        return np.asarray(ufunc(x.astype(np.float64)))
 
-    return by_numpy(call.shape_of("output"), 6, function)
+    function.__name__ = ufunc.__name__
+    return function
+
+
+def rsqrt(x: Array) -> Array:
+    return np.asarray(1.0 / np.sqrt(x.astype(np.float64)))
 
 
 def negated_i32(x: Any) -> Any:
@@ -68,7 +77,6 @@ ZERO_POINTS = ("input1_zp", "output_zp")
 KERNELS = {
     ("ABS", "i32"): by_formula(Formula("abs", positive, 1, tests=True), 0.15, "R1"),
     ("ABS", "fp32"): by_formula(Formula("abs", magnitude, 1), 0.15),
-    ("EXP", "fp32"): Kernel(exp_fp32),
     ("NEGATE", "i8_acci32"): Kernel(negate_narrow, ZERO_POINTS),
     ("NEGATE", "i16_acci32"): Kernel(negate_narrow, ZERO_POINTS),
     ("NEGATE", "i32_acci32"): by_formula(
@@ -80,4 +88,17 @@ KERNELS = {
     ("CLZ", "i32"): by_formula(Formula("clz", leading_zeros, 1), 0.2),
 }
 NOT = by_formula(Formula("bitwise_not", inverted, 1), 0.1, read=unsigned)
+for op, function, cost in (
+    ("CEIL", np.ceil, 1),
+    ("COS", in_float64(np.cos), 15),
+    ("EXP", in_float64(np.exp), 6),
+    ("FLOOR", np.floor, 1),
+    ("LOG", in_float64(np.log), 8),
+    ("RSQRT", rsqrt, 6),
+    ("SIN", in_float64(np.sin), 15),
+):
+    KERNELS |= rows(op, by_function(function, cost), FP)
+KERNELS |= through_fp32(KERNELS, "ABS", "fp32", *HALVES)
+KERNELS |= through_fp32(KERNELS, "NEGATE", "fp32_accfp32", "fp16_accfp16", "bf16_accbf16")
+KERNELS |= rows("RECIPROCAL", by_function(in_float64(np.reciprocal), 3), HALVES)
 KERNELS |= {("BITWISE_NOT", key): NOT for key in ("i8", "i16", "i32")}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .floats import HALVES, in_fp32
 from .work import Kernel, Loop, Work, bits, constant, flat
 
 if TYPE_CHECKING:
@@ -70,5 +71,12 @@ def resize(call: Call) -> Work:
     return nearest(call) if call.mode == "NEAREST" else bilinear(call)
 
 
+def resize_narrow(call: Call) -> Work:
+    return nearest(call) if call.mode == "NEAREST" else in_fp32(bilinear, np.float64)(call)
+
+
 ROWS = ("i8_i32", "i8_i8", "i16_i48", "i16_i16", "fp32_fp32")
-KERNELS = {("RESIZE", key): Kernel(resize, ("scale", "offset", "border")) for key in ROWS}
+PLACES = ("scale", "offset", "border")
+KERNELS = {("RESIZE", key): Kernel(resize, PLACES) for key in ROWS} | {
+    ("RESIZE", f"{t}_{t}"): Kernel(resize_narrow, PLACES) for t in HALVES
+}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
+from .floats import HALVES, in_fp32
 from .work import Kernel, Loop, Work, bits, flat
 
 if TYPE_CHECKING:
@@ -53,6 +54,17 @@ def reduce_max(call: Call) -> Work:
     return Work(left, (1.0 if is_float else 0.1) * left * size * right, bind)
 
 
+def reduce_product(call: Call) -> Work:
+    from . import reduction_loops
+
+    left, size, right = _sizes(call)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(reduction_loops.product_float, flat(inputs[0]), size, right, outputs[0].reshape(-1))
+
+    return Work(left, 0.5 * left * size * right, bind, ((np.dtype(np.float64), right),))
+
+
 def reduce_min_fp32(call: Call) -> Work:
     from . import reduction_loops
 
@@ -93,4 +105,10 @@ KERNELS |= {("REDUCE_MIN", key): Kernel(extremum("min_int")) for key in ("i8", "
     ("REDUCE_ALL", "bool"): Kernel(extremum("min_int")),
     ("REDUCE_ANY", "bool"): Kernel(extremum("max_int")),
     ("REDUCE_MIN", "fp32"): Kernel(reduce_min_fp32),
+    ("REDUCE_SUM", "fp16_accfp16"): Kernel(in_fp32(reduce_sum)),
+    ("REDUCE_SUM", "bf16_accfp32"): Kernel(in_fp32(reduce_sum)),
+    ("REDUCE_PRODUCT", "fp32"): Kernel(reduce_product),
+    **{("REDUCE_MAX", t): Kernel(in_fp32(reduce_max)) for t in HALVES},
+    **{("REDUCE_MIN", t): Kernel(in_fp32(reduce_min_fp32)) for t in HALVES},
+    **{("REDUCE_PRODUCT", t): Kernel(in_fp32(reduce_product, np.float64)) for t in HALVES},
 }

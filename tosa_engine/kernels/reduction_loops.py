@@ -1,4 +1,4 @@
-"""Compiled loops of REDUCE_SUM, REDUCE_MAX and ARGMAX over [left, axis, right]; a unit is one index of `left`."""
+"""Compiled loops of the REDUCE operators and ARGMAX over [left, axis, right]; a unit is one index of `left`."""
 
 from __future__ import annotations
 
@@ -64,6 +64,22 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
             values = x[source : source + right]
             for r in range(right):
                 sums[r] += values[r]
+    return -1
+
+
+@jit
+def product_float(x: Any, size: int, right: int, out: Any, products: Any, low: int, high: int) -> int:
+    """Products in float64 in the order of the axis, rounded once: float32 could overflow on the way."""
+    for unit in range(low, high):
+        for r in range(right):
+            products[r] = 1.0
+        for i in range(size):
+            source = (unit * size + i) * right
+            values = x[source : source + right]
+            for r in range(right):
+                products[r] *= values[r]
+        for r in range(right):
+            out[unit * right + r] = products[r]
     return -1
 
 

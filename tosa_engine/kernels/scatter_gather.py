@@ -42,5 +42,5 @@ def scatter(call: Call) -> Work:
     return Work(N, N * (0.1 * K * C + (4.0 + 0.1 * C) * W), bind, ((np.dtype(np.uint8), K),))
 
 
-ROWS = ("i8_i32", "i16_i32", "i32_i32", "fp32_i32")
+ROWS = tuple(f"{t}_i32" for t in ("i8", "i16", "i32", "fp8e4m3", "fp8e5m2", "fp16", "bf16", "fp32"))
 KERNELS = {("GATHER", key): Kernel(gather) for key in ROWS} | {("SCATTER", key): Kernel(scatter) for key in ROWS}

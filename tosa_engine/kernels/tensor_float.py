@@ -8,6 +8,7 @@ import numpy as np
 
 from . import float_depthwise_places as place
 from . import geometry as at
+from .floats import through_fp32
 from .packing import buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
 from .trim import trimmed
 from .variants import MOST_ROWS, variant
@@ -111,9 +112,17 @@ def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / SPEED, bind, scratch)
 
 
+CONV_SUMS = (
+    "fp8e4m3_fp8e4m3_fp16_accfp16", "fp8e5m2_fp8e5m2_fp16_accfp16", "fp16_fp16_fp16_accfp16", "fp16_fp16_fp16_accfp32",
+    "bf16_bf16_bf16_accfp32",
+)  # fmt: skip
+MATMUL_SUMS = ("fp8e4m3_fp16", "fp8e5m2_fp16", "fp16_fp16", "fp16_fp32", "bf16_fp32")
 CONV = ("weight", "bias", "input_zp", "weight_zp")
 KERNELS = {
     ("CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(conv2d_fp32), CONV, clips=True),
     ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV, clips=True),
     ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp"), clips=True),
 }
+KERNELS |= through_fp32(KERNELS, "CONV2D", "fp32_fp32_fp32_accfp32", *CONV_SUMS)
+KERNELS |= through_fp32(KERNELS, "DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32", *CONV_SUMS)
+KERNELS |= through_fp32(KERNELS, "MATMUL", "fp32_fp32", *MATMUL_SUMS)

@@ -17,6 +17,7 @@ from . import tensor_float, winograd
 from .bounds import accumulator_bound, fits_output, in_int32, sums_range
 from .depthwise import depthwise_int8
 from .epilogue import parameters
+from .floats import NARROW, in_fp32
 from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
 from .matmul import matmul_int, matmul_wide
 from .packing import (
@@ -161,6 +162,7 @@ def depthwise_conv2d_int16(call: Call, epilogue: Epilogue | None = None) -> Work
     return depthwise_conv2d_int48(call, epilogue)
 
 
+POOL_SUMS = ("fp8e4m3_accfp16", "fp8e5m2_accfp16", "fp16_accfp16", "fp16_accfp32", "bf16_accfp32")
 CONV = ("weight", "bias", "input_zp", "weight_zp")
 KERNELS = {
     ("ARGMAX", "i8_i32"): Kernel(argmax),
@@ -180,5 +182,8 @@ KERNELS = {
     ("MAX_POOL2D", "i8"): Kernel(max_pool2d),
     ("MAX_POOL2D", "i16"): Kernel(max_pool2d),
     ("MAX_POOL2D", "fp32"): Kernel(max_pool2d),
+    **{("ARGMAX", f"{t}_i32"): Kernel(in_fp32(argmax)) for t in NARROW},
+    **{("AVG_POOL2D", key): Kernel(in_fp32(avg_pool2d_fp32), ("input_zp", "output_zp")) for key in POOL_SUMS},
+    **{("MAX_POOL2D", t): Kernel(in_fp32(max_pool2d)) for t in NARROW},
 }
 KERNELS |= tensor_float.KERNELS

@@ -11,6 +11,7 @@ from ..numerics.scale import UNIT_ROUND
 from . import formula
 from .bounds import holds
 from .elementwise import elementwise
+from .floats import FP, FP8, HALVES, by_function, rows, through_fp32
 from .formula import Formula, is_nan, where
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -55,6 +56,11 @@ def cast(call: Call) -> Work:
         wanted = Formula("cast", to_integer(to.bits), 1, tests=True)
         return elementwise(call, wanted.untested() if holds(call, "R1") else wanted, 0.3)
     return elementwise(call, Formula("cast", converted(to.storage.str), 1), 0.1)
+
+
+def in_float64(x: Array) -> Array:
+    """Exact, to be rounded once."""
+    return x.astype(np.float64)
 
 
 def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
@@ -114,3 +120,11 @@ KERNELS = {("CAST", key): Kernel(cast) for key in CASTS} | {
     for a in ("i8", "i16", "i32", "i48")
     for b in ("i8", "i16", "i32")
 }
+INTEGERS = ("i8", "i16", "i32")
+for to in INTEGERS:
+    KERNELS |= through_fp32(KERNELS, "CAST", f"fp32_{to}", *(f"{t}_{to}" for t in HALVES))
+# what has no formula: between floats, and from integers to those that are narrower than fp32
+for t in HALVES:
+    KERNELS |= rows("CAST", by_function(in_float64, 3), [f"{i}_{t}" for i in INTEGERS] + [f"fp32_{t}", f"{t}_fp32"])
+for t in FP8:
+    KERNELS |= rows("CAST", by_function(in_float64, 3), [f"{one}_{two}" for f in FP for one, two in ((f, t), (t, f))])

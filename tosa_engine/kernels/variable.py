@@ -67,7 +67,7 @@ def variable_read(call: Call) -> Effect:
     return effect(bind)
 
 
-TYPES = ("i8", "fp32")
+TYPES = ("i8", "fp16", "fp32")
 KERNELS = (
     {("VARIABLE", t): Kernel(variable) for t in TYPES}
     | {("VARIABLE_WRITE", t): Kernel(variable_write) for t in TYPES}

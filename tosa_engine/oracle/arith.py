@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .. import types
 from ..types import i16, i32
+from . import formats
 from .requires import within
 
 if TYPE_CHECKING:
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
 IEEE: Final[dict[str, Any]] = {"over": "ignore", "under": "ignore", "invalid": "ignore", "divide": "ignore"}
 
 
+@np.errstate(**IEEE)  # signalling NaNs
 def wide(array: Array) -> Array:
     """The values as int64 (integers, bool) or float64: sign extension, and the specification's fp64 arithmetic."""
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return array.astype(np.float64 if types.holds_floats(array) else np.int64)
 
 
 def wide_unsigned(array: Array) -> Array:
@@ -34,7 +37,10 @@ def wide_unsigned(array: Array) -> Array:
 @np.errstate(**IEEE)
 def narrow(value: Array, dtype: DType) -> Array:
     """A value in its storage: low bits of integers (`truncate`), round to nearest for floats."""
-    return np.asarray(value).astype(dtype.storage)
+    value = np.asarray(value)
+    if dtype.is_float:
+        value = value.astype(np.float64)
+    return formats.nearest(value, dtype) if dtype in formats.BITS else value.astype(dtype.storage)
 
 
 def apply_scale_32(
@@ -100,7 +106,7 @@ def apply_min_s(a: Array, b: Array, nan_mode: str = "PROPAGATE") -> Array:
 
 def _compare_nan(a: Array, b: Array, chosen: Array, nan_mode: str) -> Array:
     """Where a float is NaN: NaN itself (PROPAGATE) or the other value (IGNORE)."""
-    if chosen.dtype.kind != "f":
+    if not types.holds_floats(chosen):
         return chosen
     if nan_mode == "PROPAGATE":
         return np.where(np.isnan(a), a, np.where(np.isnan(b), b, chosen))
@@ -111,14 +117,19 @@ def lowest(dtype: DType, nan_mode: str) -> int | float:
     """What a running maximum starts from: the least value, or NaN for floats that ignore NaN."""
     if not dtype.is_float:
         return dtype.minimum
-    return float("nan") if nan_mode == "IGNORE" else float("-inf")
+    return float("nan") if nan_mode == "IGNORE" else -_most(dtype)
 
 
 def highest(dtype: DType, nan_mode: str) -> int | float:
     """What a running minimum starts from: the greatest value, or NaN for floats that ignore NaN."""
     if not dtype.is_float:
         return dtype.maximum
-    return float("nan") if nan_mode == "IGNORE" else float("inf")
+    return float("nan") if nan_mode == "IGNORE" else _most(dtype)
+
+
+def _most(dtype: DType) -> float:
+    """The end of a format's range in its table: infinity, or the largest value where there is none."""
+    return 448.0 if dtype is types.fp8e4m3 else float("inf")
 
 
 def apply_intdiv_s(a: Array, b: Array) -> Array:

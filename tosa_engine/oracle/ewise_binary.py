@@ -21,7 +21,7 @@ def add(call: Call, input1: Array, input2: Array) -> Array:
     """Sums; of integers they must fit the format."""
     if call.in_out_t.is_float:
         with np.errstate(**IEEE):
-            return np.asarray(input1 + input2)
+            return narrow(wide(input1) + wide(input2), call.in_out_t)
     total = wide(input1) + wide(input2)
     with Requires(call) as require:
         require.fits("R1", total, call.in_out_t, "sum")
@@ -85,7 +85,7 @@ def sub(call: Call, input1: Array, input2: Array) -> Array:
     """Differences; of integers they must fit the format."""
     if call.in_out_t.is_float:
         with np.errstate(**IEEE):
-            return np.asarray(input1 - input2)
+            return narrow(wide(input1) - wide(input2), call.in_out_t)
     difference = wide(input1) - wide(input2)
     with Requires(call) as require:
         require.fits("R1", difference, call.in_out_t, "difference")
@@ -93,11 +93,11 @@ def sub(call: Call, input1: Array, input2: Array) -> Array:
 
 
 def maximum(call: Call, input1: Array, input2: Array) -> Array:
-    return apply_max_s(input1, input2, call.nan_mode)
+    return narrow(apply_max_s(wide(input1), wide(input2), call.nan_mode), call.in_out_t)
 
 
 def minimum(call: Call, input1: Array, input2: Array) -> Array:
-    return apply_min_s(input1, input2, call.nan_mode)
+    return narrow(apply_min_s(wide(input1), wide(input2), call.nan_mode), call.in_out_t)
 
 
 def mul(call: Call, input1: Array, input2: Array, shift: Array) -> Array:
@@ -108,7 +108,7 @@ def mul(call: Call, input1: Array, input2: Array, shift: Array) -> Array:
         require.holds("R2", np.asarray(amount == 0 or call.in_t is i32), f"shift {amount} must be 0 for {call.in_t}")
     if call.in_t.is_float:
         with np.errstate(**IEEE):
-            return np.asarray(input1 * input2)
+            return narrow(wide(input1) * wide(input2), call.out_t)
     product = wide(input1) * wide(input2)
     if amount > 0:
         rounding = 1 << (amount - 1)
@@ -119,6 +119,18 @@ def mul(call: Call, input1: Array, input2: Array, shift: Array) -> Array:
             product = (np.minimum(product, most) + rounding) >> amount
             require.fits("R3", product, i32, "shifted product")
     return narrow(product, call.out_t)
+
+
+def power(call: Call, input1: Array, input2: Array) -> Array:
+    """input1 to the power of input2 in fp64, rounded once."""
+    base, exponent = wide(input1), wide(input2)
+    with np.errstate(**IEEE), Requires(call) as require:
+        shown = {"base": base, "exponent": exponent}
+        require.holds("R1", base >= 0, "base {base} isn't 0 or greater", **shown)
+        require.holds("R2", (base > 0) | (exponent > 0), "base {base} and exponent {exponent} aren't positive", **shown)
+        require.holds("R3", ~np.isnan(exponent), "exponent {exponent} (base {base})", **shown)
+        require.holds("R4", np.isfinite(base) & np.isfinite(exponent), "base {base}, exponent {exponent}", **shown)
+        return narrow(np.power(base, exponent), call.in_out_t)
 
 
 def table(call: Call, input1: Array, table: Array) -> Array:
@@ -146,6 +158,7 @@ ORACLES = {
     "MAXIMUM": maximum,
     "MINIMUM": minimum,
     "MUL": mul,
+    "POW": power,
     "SUB": sub,
     "TABLE": table,
 }

@@ -23,17 +23,29 @@ def reduce_any(call: Call, input: Array) -> Array:
 
 
 def reduce_max(call: Call, input: Array) -> Array:
-    greatest = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), input.dtype)
+    values = wide(input)
+    greatest = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), values.dtype)
     for i in range(input.shape[call.axis]):
-        greatest = apply_max_s(greatest, input.take([i], call.axis), call.nan_mode)
-    return greatest
+        greatest = apply_max_s(greatest, values.take([i], call.axis), call.nan_mode)
+    return narrow(greatest, call.in_out_t)
 
 
 def reduce_min(call: Call, input: Array) -> Array:
-    least = np.full(call.shape_of("output"), highest(call.in_out_t, call.nan_mode), input.dtype)
+    values = wide(input)
+    least = np.full(call.shape_of("output"), highest(call.in_out_t, call.nan_mode), values.dtype)
     for i in range(input.shape[call.axis]):
-        least = apply_min_s(least, input.take([i], call.axis), call.nan_mode)
-    return least
+        least = apply_min_s(least, values.take([i], call.axis), call.nan_mode)
+    return narrow(least, call.in_out_t)
+
+
+def reduce_product(call: Call, input: Array) -> Array:
+    """Products in fp64, rounded once."""
+    values = wide(input)
+    product = np.ones(call.shape_of("output"), np.float64)
+    with np.errstate(**IEEE):
+        for i in range(input.shape[call.axis]):
+            product = product * values.take([i], call.axis)
+    return narrow(product, call.in_out_t)
 
 
 def reduce_sum(call: Call, input: Array) -> Array:
@@ -53,5 +65,6 @@ ORACLES = {
     "REDUCE_ANY": reduce_any,
     "REDUCE_MAX": reduce_max,
     "REDUCE_MIN": reduce_min,
+    "REDUCE_PRODUCT": reduce_product,
     "REDUCE_SUM": reduce_sum,
 }

@@ -37,10 +37,11 @@ def matmul(call: Call, A: Array, B: Array, A_zp: Array, B_zp: Array) -> Array:
 
 def max_pool2d(call: Call, input: Array) -> Array:
     """The greatest value of each window; padding doesn't count."""
-    acc = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), input.dtype)
+    values = wide(input)
+    acc = np.full(call.shape_of("output"), lowest(call.in_out_t, call.nan_mode), values.dtype)
     for _, out_region, in_region in taps(call, call.kernel, (1, 1)):
-        acc[out_region] = apply_max_s(acc[out_region], input[in_region], call.nan_mode)
-    return acc
+        acc[out_region] = apply_max_s(acc[out_region], values[in_region], call.nan_mode)
+    return narrow(acc, call.in_out_t)
 
 
 def avg_pool2d(call: Call, input: Array, input_zp: Array, output_zp: Array) -> Array:
@@ -63,8 +64,8 @@ def avg_pool2d(call: Call, input: Array, input_zp: Array, output_zp: Array) -> A
 
 def argmax(call: Call, input: Array) -> Array:
     """The first index of the greatest value along the axis."""
-    values = np.moveaxis(input, call.axis, 0)
-    greatest = np.full(values.shape[1:], lowest(call.in_t, call.nan_mode), input.dtype)
+    values = np.moveaxis(wide(input), call.axis, 0)
+    greatest = np.full(values.shape[1:], lowest(call.in_t, call.nan_mode), values.dtype)
     index = np.zeros(greatest.shape, np.int64)
     for i, value in enumerate(values):
         result = apply_max_s(value, greatest, call.nan_mode)

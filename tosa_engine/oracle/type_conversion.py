@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 def cast(call: Call, input: Array) -> Array:
-    """Integers keep their low bits; floats become the nearest integer (ties to even) within the format."""
+    """Integers keep their low bits; floats become the nearest integer (ties to even) within the format; what becomes a
+    float is rounded to nearest.
+    """
     if not (call.in_t.is_float and call.out_t.is_int):
-        return narrow(input, call.out_t)
+        return narrow(wide(input) if call.out_t.is_float else input, call.out_t)
+    value = wide(input)
     with Requires(call) as require:
-        require.holds("R1", ~np.isnan(input), "{value} can't become an integer", value=input)
-    nearest = np.clip(np.rint(wide(input)), call.out_t.minimum, call.out_t.maximum)
+        require.holds("R1", ~np.isnan(value), "{value} can't become an integer", value=value)
+    nearest = np.clip(np.rint(value), call.out_t.minimum, call.out_t.maximum)
     return narrow(nearest, call.out_t)
 
 

@@ -1,7 +1,7 @@
 """Values in files: little-endian bytes of each number format, to and from arrays of the format's storage.
 
 int48 takes 6 bytes. Formats below 8 bits are packed: element 0 in the lowest bits of byte 0, and so on. bool takes one
-byte, 0 or 1. Formats that numpy lacks (bf16, fp8, ...) stay the bits that they are.
+byte, 0 or 1. Formats of microscaling stay the bits that they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
+from ..numerics.float_formats import FORMATS, round_to
 
 if TYPE_CHECKING:
     from ..types import Array, DType, Shape
@@ -123,11 +124,9 @@ def _pack(codes: Array, bits: int) -> bytes:
 
 
 def decode_number(raw: bytes | memoryview, dtype: DType) -> int | float | bytes:
-    """One value of `dtype`, as CLAMP's min_val and max_val are stored; of fp8 and smaller floats the bytes."""
+    """One value of `dtype`, as CLAMP's min_val and max_val are stored; of formats held as their bits the bytes."""
     value = decode(raw, dtype, ())
-    if dtype is types.bf16:
-        return float((value.astype(np.uint32) << 16).reshape(1).view(np.float32)[0])
-    if dtype.is_float and dtype.storage.kind != "f":
+    if dtype.is_float and not types.holds_floats(value):
         return bytes(raw)
     number: int | float = value.item()
     return number
@@ -141,10 +140,8 @@ def encode_number(value: float | bytes, dtype: DType) -> bytes:
     """
     if isinstance(value, bytes):
         return value
-    if dtype.storage.kind == "f":
-        array = _float(value, dtype.storage)
-    elif dtype is types.bf16:
-        array = np.asarray(_bf16_bits(value), np.uint16)
+    if dtype in FORMATS:
+        array = _float(value, dtype)
     elif dtype.is_float or not isinstance(value, int):
         raise ValueProblem(f"{dtype} can't hold the number {value!r}")
     elif not -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1):
@@ -154,19 +151,8 @@ def encode_number(value: float | bytes, dtype: DType) -> bytes:
     return encode(array, dtype).ljust(8, b"\0")
 
 
-def _float(value: float, storage: np.dtype[np.generic]) -> Array:
-    with np.errstate(over="ignore"):
-        array = np.asarray(float(value)).astype(storage)
-    if np.isinf(array) and not math.isinf(value):
-        raise ValueProblem(f"{value} is beyond the largest {storage}")
+def _float(value: float, dtype: DType) -> Array:
+    array = round_to(np.asarray(float(value)), dtype)
+    if math.isfinite(value) and not math.isfinite(array):
+        raise ValueProblem(f"{value} is beyond the largest {dtype}")
     return array
-
-
-def _bf16_bits(value: float) -> int:
-    bits = int(_float(value, np.dtype(np.float32)).view(np.uint32))
-    if math.isnan(value):
-        return (bits >> 16) | 0x40
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16  # to nearest, ties to even
-    if rounded & 0x7FFF == 0x7F80 and not math.isinf(value):
-        raise ValueProblem(f"{value} is beyond the largest bf16")
-    return rounded

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ..types import fp32, i8, i16
+from ..types import i8, i16
 from .case import Case
+from .floats import FP, float_rows
 from .table import Attribute, Call, Check, OpSpec, Row, row, tensor
+
+FLOAT_ROWS = float_rows(FP, "in_out_t")
 
 
 def _clamp_example(r: Row) -> Case:
     t = r.types["in_out_t"]
     case = Case("CLAMP").input("input", t, (2, 3)).output("output", t, (2, 3))
-    return case.set(min_val=-3.0 if t is fp32 else -3, max_val=5.0 if t is fp32 else 5, nan_mode="PROPAGATE")
+    return case.set(min_val=-3.0 if t.is_float else -3, max_val=5.0 if t.is_float else 5, nan_mode="PROPAGATE")
 
 
 def _swap(case: Case) -> None:
@@ -44,7 +47,7 @@ CLAMP = OpSpec(
     rows=(
         row("signed 8", "PRO-INT", in_out_t=i8),
         row("signed 16", "EXT-INT16", in_out_t=i16),
-        row("fp32", "PRO-FP", in_out_t=fp32),
+        *FLOAT_ROWS,
     ),
     shapes=lambda c: [c["shape"]],
     checks=(
@@ -73,4 +76,30 @@ CLAMP = OpSpec(
     example=_clamp_example,
 )
 
-OPERATORS = (CLAMP,)
+
+def _activation(name: str, code: int, schema: str, section: str) -> OpSpec:
+    """A function of one float, without attributes."""
+
+    def example(r: Row) -> Case:
+        t = r.types["in_out_t"]
+        return Case(name).input("input", t, (2, 3)).output("output", t, (2, 3))
+
+    return OpSpec(
+        name=name,
+        code=code,
+        schema=schema,
+        section=section,
+        inputs=CLAMP.inputs,
+        attributes=(),
+        outputs=CLAMP.outputs,
+        rows=FLOAT_ROWS,
+        shapes=lambda c: [c["shape"]],
+        example=example,
+    )
+
+
+ERF = _activation("ERF", 12, "Erf", "2.4.2")
+SIGMOID = _activation("SIGMOID", 13, "Sigmoid", "2.4.3")
+TANH = _activation("TANH", 14, "Tanh", "2.4.4")
+
+OPERATORS = (CLAMP, ERF, SIGMOID, TANH)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i32
+from ..types import bool_, i32
 from .broadcast import broadcast_checks, broadcast_shapes
 from .case import Case
+from .floats import FP, float_rows
 from .table import OpSpec, row, tensor
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _comparison(name: str, code: int, schema: str, section: str) -> OpSpec:
         inputs=(tensor("input1", "in_t", "shape1", (0, None)), tensor("input2", "in_t", "shape2", (0, None))),
         attributes=(),
         outputs=(tensor("output", "out_t", "shape", (0, None)),),
-        rows=(row("signed 32", "PRO-INT", in_t=i32, out_t=bool_), row("fp32", "PRO-FP", in_t=fp32, out_t=bool_)),
+        rows=(row("signed 32", "PRO-INT", in_t=i32, out_t=bool_), *float_rows(FP, "in_t", out_t=bool_)),
         shapes=broadcast_shapes,
         checks=broadcast_checks(name),
         example=example,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i4, i8, i16, i32, i48
+from ..types import bf16, fp8e4m3, fp8e5m2, fp16, fp32, i4, i8, i16, i32, i48
 from .case import Case
+from .floats import sum_row
 from .spatial import (
     bias_check,
     conv_span,
@@ -32,8 +33,14 @@ ROWS = (
     row("signed 8x8 with int32 accumulate", "PRO-INT", in_t=i8, weight_t=i8, out_t=i32, acc_t=i32),
     row("signed 8x4 with int32 accumulate", "EXT-INT4", in_t=i8, weight_t=i4, out_t=i32, acc_t=i32),
     row("signed 16x8 with int48 accumulate", "EXT-INT16", in_t=i16, weight_t=i8, out_t=i48, acc_t=i48),
-    row("fp32 with fp32 accumulate", "PRO-FP", in_t=fp32, weight_t=fp32, out_t=fp32, acc_t=fp32),
-)
+    *(
+        sum_row(a, acc, in_t=a, weight_t=a, out_t=out, acc_t=acc)
+        for a, out, acc in (
+            (fp8e4m3, fp16, fp16), (fp8e5m2, fp16, fp16), (fp16, fp16, fp16), (fp16, fp16, fp32), (bf16, bf16, fp32),
+            (fp32, fp32, fp32),
+        )
+    ),
+)  # fmt: skip
 ADD_BIAS = "adding the bias stays in out_t"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i4, i8, i16, i32, i48
+from ..types import bool_, i4, i8, i16, i32, i48
 from .case import Case
+from .floats import ALL, float_rows
 from .table import Check, OpSpec, Row, tensor, with_types
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def _rows(variable: str) -> tuple[Row, ...]:
         ("16-bit", BOTH, i16),
         ("32-bit", BOTH, i32),
         ("48-bit", "EXT-INT16", i48),
-        ("fp32", "PRO-FP", fp32),
     )
-    return tuple(with_types(mode, needs, {variable: t}) for mode, needs, t in formats)
+    integers = tuple(with_types(mode, needs, {variable: t}) for mode, needs, t in formats)
+    return (*integers, *float_rows(ALL, variable))
 
 
 def _forget_values(case: Case) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i8, i16, i32
+from ..types import bool_, i8, i16, i32
 from .broadcast import broadcast_checks, broadcast_shapes
 from .case import Case
+from .floats import FP, float_rows
 from .table import Attribute, OpSpec, Require, Row, row, scalar, tensor
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ def _example(op: str, *, nan_mode: bool = False) -> Callable[[Row], Case]:
 INPUTS = (tensor("input1", "in_out_t", "shape1", (0, None)), tensor("input2", "in_out_t", "shape2", (0, None)))
 OUTPUTS = (tensor("output", "in_out_t", "shape", (0, None)),)
 NAN_MODE = (Attribute("nan_mode", "nan_mode", 0, optional=True, default="PROPAGATE"),)
-ARITHMETIC_ROWS = (row("signed 32", "PRO-INT | PRO-FP", in_out_t=i32), row("fp32", "PRO-FP", in_out_t=fp32))
-EXTREMUM_ROWS = (row("signed 32", "PRO-INT", in_out_t=i32), row("fp32", "PRO-FP", in_out_t=fp32))
+FLOAT_ROWS = float_rows(FP, "in_out_t")
+ARITHMETIC_ROWS = (row("signed 32", "PRO-INT | PRO-FP", in_out_t=i32), *FLOAT_ROWS)
+EXTREMUM_ROWS = (row("signed 32", "PRO-INT", in_out_t=i32), *FLOAT_ROWS)
 
 ADD = OpSpec(
     name="ADD",
@@ -111,7 +113,7 @@ MUL = OpSpec(
         row("signed 8", "PRO-INT", in_t=i8, out_t=i32),
         row("signed 16", "PRO-INT", in_t=i16, out_t=i32),
         row("signed 32", "PRO-INT | PRO-FP", in_t=i32, out_t=i32),
-        row("fp32", "PRO-FP", in_t=fp32, out_t=fp32),
+        *float_rows(FP, "in_t", "out_t"),
     ),
     shapes=broadcast_shapes,
     checks=broadcast_checks("MUL"),
@@ -204,8 +206,12 @@ LOGICAL_LEFT_SHIFT = _plain("LOGICAL_LEFT_SHIFT", 22, "LogicalLeftShift", "2.5.8
 LOGICAL_RIGHT_SHIFT = _plain("LOGICAL_RIGHT_SHIFT", 23, "LogicalRightShift", "2.5.9", SHIFT_ROWS, SHIFT_AMOUNT)
 LOGICAL_OR = _plain("LOGICAL_OR", 24, "LogicalOr", "2.5.10", LOGICAL_ROWS)
 LOGICAL_XOR = _plain("LOGICAL_XOR", 25, "LogicalXor", "2.5.11", LOGICAL_ROWS)
+POW = _plain(
+    "POW", 29, "Pow", "2.5.15", FLOAT_ROWS,
+    "the base isn't negative", "the base is positive, or the exponent is", "neither is NaN", "both are finite",
+)  # fmt: skip
 
 OPERATORS = (
     ADD, ARITHMETIC_RIGHT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, INTDIV, LOGICAL_AND, LOGICAL_LEFT_SHIFT,
-    LOGICAL_RIGHT_SHIFT, LOGICAL_OR, LOGICAL_XOR, MAXIMUM, MINIMUM, MUL, SUB, TABLE,
+    LOGICAL_RIGHT_SHIFT, LOGICAL_OR, LOGICAL_XOR, MAXIMUM, MINIMUM, MUL, POW, SUB, TABLE,
 )  # fmt: skip

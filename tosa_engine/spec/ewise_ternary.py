@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i8, i16, i32
+from ..types import bool_, i8, i16, i32
 from .broadcast import broadcast_shape
 from .case import Case
+from .floats import FP, float_rows
 from .table import Call, Check, OpSpec, Row, row, tensor
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ SELECT = OpSpec(
         row("signed 8", "PRO-INT", in_out_t=i8),
         row("signed 16", "PRO-INT", in_out_t=i16),
         row("signed 32", "PRO-INT", in_out_t=i32),
-        row("fp32", "PRO-FP", in_out_t=fp32),
+        *float_rows(FP, "in_out_t"),
     ),
     shapes=_shapes,
     checks=(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i8, i16, i32
+from ..types import bool_, i8, i16, i32
 from .case import Case
+from .floats import FP, float_rows
 from .spatial import zero_point_check
 from .table import OpSpec, Require, Row, row, scalar, tensor
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 INPUTS = (tensor("input1", "in_out_t", "shape", (0, None)),)
 OUTPUTS = (tensor("output", "in_out_t", "shape", (0, None)),)
+FLOAT_ROWS = float_rows(FP, "in_out_t")
 
 
 def _example(op: str) -> Callable[[Row], Case]:
@@ -32,23 +34,10 @@ ABS = OpSpec(
     inputs=INPUTS,
     attributes=(),
     outputs=OUTPUTS,
-    rows=(row("signed 32", "PRO-INT", in_out_t=i32), row("fp32", "PRO-FP", in_out_t=fp32)),
+    rows=(row("signed 32", "PRO-INT", in_out_t=i32), *FLOAT_ROWS),
     shapes=lambda c: [c["shape"]],
     requires=(Require("ABS.R1", "the absolute value is a value of in_out_t"),),
     example=_example("ABS"),
-)
-
-EXP = OpSpec(
-    name="EXP",
-    code=37,
-    schema="Exp",
-    section="2.6.6",
-    inputs=INPUTS,
-    attributes=(),
-    outputs=OUTPUTS,
-    rows=(row("fp32", "PRO-FP", in_out_t=fp32),),
-    shapes=lambda c: [c["shape"]],
-    example=_example("EXP"),
 )
 
 
@@ -70,7 +59,7 @@ NEGATE = OpSpec(
         row("signed 8", "PRO-INT", in_out_t=i8, acc_t=i32),
         row("signed 16", "PRO-INT", in_out_t=i16, acc_t=i32),
         row("signed 32", "PRO-INT", in_out_t=i32, acc_t=i32),
-        row("fp32", "PRO-FP", in_out_t=fp32, acc_t=fp32),
+        *float_rows(FP, "in_out_t", "acc_t"),
     ),
     shapes=lambda c: [c["shape"]],
     checks=(
@@ -79,19 +68,6 @@ NEGATE = OpSpec(
     ),
     requires=(Require("NEGATE.R1", "the negated value is a value of acc_t"),),
     example=_negate_example,
-)
-
-RECIPROCAL = OpSpec(
-    name="RECIPROCAL",
-    code=42,
-    schema="Reciprocal",
-    section="2.6.11",
-    inputs=INPUTS,
-    attributes=(),
-    outputs=OUTPUTS,
-    rows=(row("fp32", "PRO-FP", in_out_t=fp32),),
-    shapes=lambda c: [c["shape"]],
-    example=_example("RECIPROCAL"),
 )
 
 
@@ -123,5 +99,15 @@ BITWISE_NOT = _plain(
 )
 CLZ = _plain("CLZ", 35, "Clz", "2.6.4", (row("signed 32", "PRO-INT", in_out_t=i32),))
 LOGICAL_NOT = _plain("LOGICAL_NOT", 40, "LogicalNot", "2.6.9", (row("Boolean", "PRO-INT | PRO-FP", in_out_t=bool_),))
+CEIL = _plain("CEIL", 34, "Ceil", "2.6.3", FLOAT_ROWS)
+COS = _plain("COS", 36, "Cos", "2.6.5", FLOAT_ROWS)
+EXP = _plain("EXP", 37, "Exp", "2.6.6", FLOAT_ROWS)
+FLOOR = _plain("FLOOR", 38, "Floor", "2.6.7", FLOAT_ROWS)
+LOG = _plain("LOG", 39, "Log", "2.6.8", FLOAT_ROWS)
+RECIPROCAL = _plain("RECIPROCAL", 42, "Reciprocal", "2.6.11", FLOAT_ROWS)
+RSQRT = _plain("RSQRT", 43, "Rsqrt", "2.6.12", FLOAT_ROWS)
+SIN = _plain("SIN", 44, "Sin", "2.6.13", FLOAT_ROWS)
 
-OPERATORS = (ABS, BITWISE_NOT, CLZ, EXP, LOGICAL_NOT, NEGATE, RECIPROCAL)
+OPERATORS = (
+    ABS, BITWISE_NOT, CEIL, CLZ, COS, EXP, FLOOR, LOG, LOGICAL_NOT, NEGATE, RECIPROCAL, RSQRT, SIN,
+)  # fmt: skip

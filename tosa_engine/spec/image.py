@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import types
-from ..types import fp32, i8, i16, i32, i48
+from ..types import i8, i16, i32, i48
 from .case import Case
+from .floats import FP, float_rows
 from .spatial import longer
 from .table import Attribute, Call, Check, Limit, OpSpec, Row, row, shape_input, tensor
 
@@ -144,7 +145,7 @@ RESIZE = OpSpec(
         row("signed 8, nearest", "PRO-INT", in_t=i8, out_t=i8),
         row("signed 16, bilinear", "EXT-INT16", in_t=i16, out_t=i48),
         row("signed 16, nearest", "EXT-INT16", in_t=i16, out_t=i16),
-        row("fp32", "PRO-FP", in_t=fp32, out_t=fp32),
+        *float_rows(FP, "in_t", "out_t"),
     ),
     sizes=_sizes,
     shapes=lambda c: [(c.N, _output_size(c, "y"), _output_size(c, "x"), c.C)],

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import types
-from ..types import bool_, fp32, i8, i16, i32
+from ..types import bool_, i8, i16, i32
 from .case import Case
+from .floats import ALL, float_rows
 from .table import Attribute, Call, Check, OpSpec, Row, row, shape_input, tensor
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def rows(sixteen: str) -> tuple[Row, ...]:
         row("signed 8", "PRO-INT", in_out_t=i8),
         row("signed 16", sixteen, in_out_t=i16),
         row("signed 32", "PRO-INT", in_out_t=i32),
-        row("fp32", "PRO-FP", in_out_t=fp32),
+        *float_rows(ALL, "in_out_t"),
     )
 
 

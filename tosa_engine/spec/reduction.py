@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i8, i16, i32
+from ..types import bf16, bool_, fp16, fp32, i8, i16, i32
 from .case import Case
+from .floats import FP, NEEDS, float_rows
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, tensor
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ EXTREMUM_ROWS = (
     row("signed 8", "PRO-INT", in_out_t=i8),
     row("signed 16", "PRO-INT", in_out_t=i16),
     row("signed 32", "PRO-INT", in_out_t=i32),
-    row("fp32", "PRO-FP", in_out_t=fp32),
+    *float_rows(FP, "in_out_t"),
 )
 AXIS = Attribute("axis", "i32", 0)
 NAN_MODE = Attribute("nan_mode", "nan_mode", 1, optional=True, default="PROPAGATE")
@@ -84,6 +85,7 @@ REDUCE_ALL = _reduction("REDUCE_ALL", 49, "ReduceAll", "2.9.1", BOOLEAN_ROWS)
 REDUCE_ANY = _reduction("REDUCE_ANY", 50, "ReduceAny", "2.9.2", BOOLEAN_ROWS)
 REDUCE_MAX = _reduction("REDUCE_MAX", 51, "ReduceMax", "2.9.3", EXTREMUM_ROWS, nan_mode=True)
 REDUCE_MIN = _reduction("REDUCE_MIN", 52, "ReduceMin", "2.9.4", EXTREMUM_ROWS, nan_mode=True)
+REDUCE_PRODUCT = _reduction("REDUCE_PRODUCT", 53, "ReduceProduct", "2.9.5", float_rows(FP, "in_out_t"))
 
 REDUCE_SUM = OpSpec(
     name="REDUCE_SUM",
@@ -95,7 +97,7 @@ REDUCE_SUM = OpSpec(
     outputs=OUTPUTS,
     rows=(
         row("signed 32", "PRO-INT", in_out_t=i32, acc_t=i32),
-        row("fp32", "PRO-FP", in_out_t=fp32, acc_t=fp32),
+        *(row(t.name, NEEDS[t], in_out_t=t, acc_t=acc) for t, acc in ((fp16, fp16), (bf16, fp32), (fp32, fp32))),
     ),
     shapes=lambda c: [_reduced(c)],
     checks=_checks("REDUCE_SUM"),
@@ -103,4 +105,4 @@ REDUCE_SUM = OpSpec(
     example=_example("REDUCE_SUM"),
 )
 
-OPERATORS = (REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_SUM)
+OPERATORS = (REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PRODUCT, REDUCE_SUM)

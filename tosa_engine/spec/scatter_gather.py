@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ..types import fp32, i8, i16, i32
+from ..types import i8, i16, i32
 from .case import Case
+from .floats import ALL, float_rows
 from .table import OpSpec, Require, Row, row, tensor
 
 ROWS = (
     row("signed 8", "PRO-INT", in_out_t=i8, index_t=i32),
     row("signed 16", "PRO-INT", in_out_t=i16, index_t=i32),
     row("signed 32", "PRO-INT", in_out_t=i32, index_t=i32),
-    row("fp32", "PRO-FP", in_out_t=fp32, index_t=i32),
+    *float_rows(ALL, "in_out_t", index_t=i32),
 )
 INSIDE = "every index is in 0 .. K - 1"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import fp32, i8, i16, i32, i48
+from ..types import bf16, fp8e4m3, fp8e5m2, fp16, fp32, i8, i16, i32, i48
 from .case import Case
 from .convolution import CONV2D, CONV3D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D
 from .fft import FFT2D, RFFT2D
+from .floats import ALL, float_rows, sum_row
 from .spatial import (
     limits,
     of_attribute,
@@ -54,7 +55,10 @@ MATMUL = OpSpec(
     rows=(
         row("signed 8x8 with int32 accumulate", "PRO-INT", in_t=i8, out_t=i32),
         row("signed 16x16 with int48 accumulate", "EXT-INT16", in_t=i16, out_t=i48),
-        row("fp32 with fp32 accumulate", "PRO-FP", in_t=fp32, out_t=fp32),
+        *(
+            sum_row(a, out, in_t=a, out_t=out)
+            for a, out in ((fp8e4m3, fp16), (fp8e5m2, fp16), (fp16, fp16), (fp16, fp32), (bf16, fp32), (fp32, fp32))
+        ),
     ),
     shapes=lambda c: [(c.N, c.H, c.W)],
     checks=(
@@ -119,7 +123,7 @@ MAX_POOL2D = OpSpec(
     rows=(
         row("signed 8", "PRO-INT", in_out_t=i8),
         row("signed 16", "EXT-INT16", in_out_t=i16),
-        row("fp32", "PRO-FP", in_out_t=fp32),
+        *float_rows(ALL, "in_out_t"),
     ),
     sizes=spatial_sizes,
     shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
@@ -156,7 +160,10 @@ AVG_POOL2D = OpSpec(
     rows=(
         row("signed 8 with int32 accumulate", "PRO-INT", in_out_t=i8, acc_t=i32),
         row("signed 16 with int32 accumulate", "EXT-INT16", in_out_t=i16, acc_t=i32),
-        row("fp32 with fp32 accumulate", "PRO-FP", in_out_t=fp32, acc_t=fp32),
+        *(
+            sum_row(t, acc, in_out_t=t, acc_t=acc)
+            for t, acc in ((fp8e4m3, fp16), (fp8e5m2, fp16), (fp16, fp16), (fp16, fp32), (bf16, fp32), (fp32, fp32))
+        ),
     ),
     sizes=spatial_sizes,
     shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
@@ -201,7 +208,7 @@ ARGMAX = OpSpec(
     rows=(
         row("signed 8", "PRO-INT", in_t=i8, out_t=i32),
         row("signed 16", "EXT-INT16", in_t=i16, out_t=i32),
-        row("fp32", "PRO-FP", in_t=fp32, out_t=i32),
+        *float_rows(ALL, "in_t", out_t=i32),
     ),
     shapes=lambda c: [_without_axis(c)],
     checks=(

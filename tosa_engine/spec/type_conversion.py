@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..types import bool_, fp32, i8, i16, i32, i48
+from ..types import bool_, i8, i16, i32, i48
+from . import floats
 from .case import Case
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
 
@@ -17,13 +18,24 @@ if TYPE_CHECKING:
 
 
 def _cast_rows() -> tuple[Row, ...]:
-    words = {bool_: "bool", i8: "signed 8", i16: "signed 16", i32: "signed 32", fp32: "fp32"}
-    pairs: list[tuple[DType, DType]] = [
-        (a, b) for a in words for b in words if a is not b and {a, b} != {bool_, fp32}
-    ]  # fmt: skip
-    return tuple(
-        row(f"{words[a]} to {words[b]}", "PRO-FP" if fp32 in (a, b) else "PRO-INT", in_t=a, out_t=b) for a, b in pairs
-    )
+    """Integers and bool with each other, integers with floats but fp8, floats with those of another size."""
+    words = {bool_: "bool", i8: "signed 8", i16: "signed 16", i32: "signed 32", **{t: t.name for t in floats.ALL}}
+    pairs = [(a, b) for a in words for b in words if _castable(a, b)]
+    return tuple(row(f"{words[a]} to {words[b]}", _cast_needs(a, b), in_t=a, out_t=b) for a, b in pairs)
+
+
+def _castable(a: DType, b: DType) -> bool:
+    if a.is_float and b.is_float:
+        return a.bits != b.bits
+    unlike = a.is_float is not b.is_float
+    return a is not b and not (unlike and any(t is bool_ or t in floats.FP8 for t in (a, b)))
+
+
+def _cast_needs(a: DType, b: DType) -> str:
+    """What both formats need; extensions are enough without the profile."""
+    needs = dict.fromkeys(floats.NEEDS[t] for t in (a, b) if t.is_float)
+    extensions = [n for n in needs if n != "PRO-FP"]
+    return " & ".join(extensions or needs or ["PRO-INT"])
 
 
 def _cast_example(r: Row) -> Case:

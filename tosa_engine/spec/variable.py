@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..types import fp32, i8
+from ..types import fp16, fp32, i8
 from .case import Case
 from .table import Attribute, OpSpec, Require, Row, tensor, with_types
 
@@ -24,6 +24,7 @@ NAME = Attribute("name", "string", None)
 def _rows(variable: str) -> tuple[Row, ...]:
     return (
         with_types("signed 8", "PRO-INT & EXT-VARIABLE", {variable: i8}),
+        with_types("fp16", "PRO-FP & EXT-VARIABLE", {variable: fp16}),
         with_types("fp32", "PRO-FP & EXT-VARIABLE", {variable: fp32}),
     )
 
