@@ -1,8 +1,9 @@
 """From a float model and samples to the QParams of its tensors: what `graph.quant` holds.
 
-Activations get the min/max range that the samples show, but for results whose range is known (softmax, sigmoid, tanh)
-and for tensors that share the QParams of another (`sharing`). Weights get one symmetric scale per output channel from
-their own values. Tensors without a name in the model can't be written to the file and get none.
+Activations get a range that a method (`methods`) chooses from their statistics, but for results whose range is known
+(softmax, sigmoid, tanh) and for tensors that share the QParams of another (`sharing`). Weights get one symmetric scale
+per output channel, or one in all, from their own values. Tensors without a name in the model can't be written to the
+file and get none.
 """
 
 from __future__ import annotations
@@ -11,75 +12,119 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tosa_engine.errors import DataError
 from tosa_engine.graph import Composite
 
-from .observe import Range, observe
-from .quantize import float_tensors, prepared
-from .ranges import FIXED, NARROWEST_RANGE, activation_qparams, weight_qparams
+from .methods import Method
+from .observe import collect, digest
+from .quantize import prepared
+from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
 from .sharing import share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tosa_engine.graph import Block, Graph, QParams, Tensor
     from tosa_engine.types import Array
 
+    from .records import Statistics
+    from .statistics import TensorStatistics
+
+    Sample = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How ranges become integers: `method` chooses the range; `symmetric`: zero points 0; `power_of_two`: scales that
+    are powers of two, for targets that only shift; `weights_per_channel`: a scale for every output channel.
+    """
+
+    method: Method = field(default_factory=lambda: Method("mse"))
+    symmetric: bool = False
+    power_of_two: bool = False
+    weights_per_channel: bool = True
+
+    def activation(self, seen: TensorStatistics) -> QParams:
+        low, high = self.method.range(seen)
+        return activation_qparams(
+            low, high, bits=self.method.bits, symmetric=self.symmetric, power_of_two=self.power_of_two
+        )
+
 
 @dataclass
 class Calibration:
-    """QParams by the model's own tensor names, in the model's order; `ranges` what was seen; `warnings` for people."""
+    """QParams by the model's own tensor names, in the model's order; `warnings` for people."""
 
     qparams: dict[str, QParams]
-    ranges: dict[str, Range] = field(default_factory=dict)
+    statistics: Statistics
     warnings: list[str] = field(default_factory=list)
-    samples: int = 0
+
+    @property
+    def samples(self) -> int:
+        return self.statistics.samples
 
 
 def calibrate(
     graph: Graph,
-    samples: Iterable[Mapping[str, Array]],
+    samples: object,
     *,
+    scheme: Scheme | None = None,
     weights: Mapping[str, Array] | None = None,
     limit: int | None = None,
 ) -> Calibration:
-    """Calibrate a TOSA-FP graph on samples (arrays by input name), at most `limit` of them.
+    """Calibrate a TOSA-FP graph on samples, at most `limit` of them.
 
-    `weights` are the model's filters by name, output channel first. Raises DataError for NaN or infinity in an
-    activation and when there is no sample.
+    `samples` is an iterable of samples (arrays by input name), or a reader whose `get_next()` gives one after another
+    and then None. `weights` are the model's filters by name, output channel first.
+
+    Raises DataError for NaN or infinity in an activation and when there is no sample.
     """
-    counted = _Counted(islice(samples, limit))
-    ready = prepared(graph)
-    seen = observe(ready, counted, [t.name for t in float_tensors(graph)])
-    if counted.number == 0:
-        from tosa_engine.errors import DataError
+    statistics = collect(graph, enumerate(islice(iterated(samples), limit)))
+    statistics.data = {"kind": "iterable"}
+    return from_statistics(graph, statistics, scheme=scheme, weights=weights)
 
+
+def from_statistics(
+    graph: Graph,
+    statistics: Statistics,
+    *,
+    scheme: Scheme | None = None,
+    weights: Mapping[str, Array] | None = None,
+) -> Calibration:
+    """The QParams that follow from statistics of the same graph.
+
+    Raises DataError when they are of another graph, or of no sample.
+    """
+    scheme = scheme or Scheme()
+    if statistics.samples == 0:
         raise DataError("calibration needs at least one sample")
-    result = Calibration({}, seen, samples=counted.number)
-    by_tensor = share(ready.main, _activations(ready.main, seen))
+    if statistics.model != digest(graph):
+        raise DataError("these statistics were made from another model")
+    block = prepared(graph).main
+    result = Calibration({}, statistics)
+    by_tensor = share(block, _activations(block, statistics.tensors, scheme))
     for name, array in (weights or {}).items():
-        result.qparams[name] = weight_qparams(array, 0)
+        result.qparams[name] = weight_qparams(
+            array, 0 if scheme.weights_per_channel else None, power_of_two=scheme.power_of_two
+        )
     for name, quant in by_tensor.items():
-        source = source_name(ready.main.tensors[name])
+        source = source_name(block.tensors[name])
         if source and source not in result.qparams:
             result.qparams[source] = quant
-            result.warnings += _doubts(source, seen.get(name))
+            result.warnings += _doubts(source, statistics.tensors.get(name), quant)
     return result
 
 
-class _Counted:
-    """An iterator that knows how many items it gave."""
-
-    def __init__(self, items: Iterable[Mapping[str, Array]]) -> None:
-        self._items, self.number = items, 0
-
-    def __iter__(self) -> _Counted:
-        self._iterator = iter(self._items)
-        return self
-
-    def __next__(self) -> Mapping[str, Array]:
-        item = next(self._iterator)
-        self.number += 1
-        return item
+def iterated(samples: object) -> Iterator[Sample]:
+    """The samples of an iterable, or of a reader with `get_next()`. Raises DataError for anything else."""
+    following: Callable[[], Sample | None] | None = getattr(samples, "get_next", None)
+    if callable(following):
+        return iter(following, None)
+    try:
+        found: Iterable[Sample] = samples  # type: ignore[assignment]
+        return iter(found)
+    except TypeError:
+        raise DataError(f"samples are an iterable or have get_next(), got {type(samples).__name__}") from None
 
 
 def source_name(tensor: Tensor) -> str:
@@ -89,21 +134,18 @@ def source_name(tensor: Tensor) -> str:
     return tensor.source.name
 
 
-def _activations(block: Block, seen: Mapping[str, Range]) -> dict[str, QParams]:
-    known = [op for op in block.operators if isinstance(op, Composite) and op.op in FIXED]
-    fixed = {out: FIXED[op.op] for op in known for out in op.outputs}
-    return {
-        name: fixed.get(name) or activation_qparams(seen[name].low, seen[name].high)
-        for name in block.tensors
-        if name in seen
-    }
+def _activations(block: Block, seen: Mapping[str, TensorStatistics], scheme: Scheme) -> dict[str, QParams]:
+    known = [op for op in block.operators if isinstance(op, Composite)]
+    fixed = {out: fixed_qparams(op.op, scheme.method.bits) for op in known for out in op.outputs}
+    fixed = {} if scheme.symmetric and scheme.method.bits == 8 else fixed
+    return {name: fixed.get(name) or scheme.activation(seen[name]) for name in block.tensors if name in seen}
 
 
-def _doubts(name: str, seen: Range | None) -> list[str]:
+def _doubts(name: str, seen: TensorStatistics | None, quant: QParams) -> list[str]:
     if seen is None:
         return []
     if max(seen.high, 0.0) - min(seen.low, 0.0) < NARROWEST_RANGE:
-        return [f"'{name}' is zero in every sample: its scale is 1/128"]
+        return [f"'{name}' is zero in every sample: its scale is 1/{1 / quant.scale[0]:g}"]
     if seen.low == seen.high:
         return [f"'{name}' is {seen.low!r} everywhere in every sample: its range is from 0 to there"]
     return []

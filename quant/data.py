@@ -7,12 +7,14 @@ but for dimensions of 1. Each sample becomes an fp32 array of the input's shape.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import zipfile
 import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -21,8 +23,7 @@ from tosa_engine.errors import DataError
 from tosa_engine.types import count
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tosa_engine.graph import Tensor
     from tosa_engine.types import Array, Shape
@@ -47,11 +48,63 @@ class Entry:
         return f"{self.file}, array '{self.key}'" if self.key else str(self.file)
 
 
-def samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> tuple[int, Iterator[Sample]]:
-    """How many samples there are, and the samples in order: files sorted by name, then along the first axis.
+class Samples(Protocol):
+    """Numbered samples: `total` of them, 0 to total - 1."""
 
-    Raises UsageError and DataError (here, before the first sample) when there is no data, or it doesn't fit the
-    inputs; the iterator raises DataError for a sample with NaN or infinity.
+    @property
+    def total(self) -> int: ...
+
+    def describe(self) -> dict[str, Any]:
+        """What the samples are, for the record: plain data, the same wherever the files lie."""
+
+    def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
+        """The samples of these numbers, which ascend, each with its number. Raises DataError for a bad one."""
+
+
+@dataclass(frozen=True)
+class ArraySamples:
+    """Samples along the first axis of arrays in files, file by file."""
+
+    files: list[Path]
+    chosen: list[dict[str, Entry]]
+    counts: list[int]
+    inputs: Mapping[str, Tensor]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    def describe(self) -> dict[str, Any]:
+        files = [
+            {"name": file.name, "sha256": sha256(file), "samples": number}
+            for file, number in zip(self.files, self.counts, strict=True)
+        ]
+        return {"kind": "arrays", "files": files}
+
+    def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
+        wanted = iter(numbers)
+        number, first = next(wanted, None), 0
+        for entries, count_ in zip(self.chosen, self.counts, strict=True):
+            with ExitStack() as stack:
+                readers: dict[str, _Reader] = {}
+                while number is not None and number < first + count_:
+                    readers = readers or {name: _Reader(stack, entry, count_) for name, entry in entries.items()}
+                    index = number - first
+                    yield (
+                        number,
+                        {
+                            name: _checked(r.read(index), r.entry, index, self.inputs[name])
+                            for name, r in readers.items()
+                        },
+                    )
+                    number = next(wanted, None)
+            first += count_
+
+
+def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> ArraySamples:
+    """The samples of an .npz, an .npy or a folder: files sorted by name, then along the first axis.
+
+    Raises UsageError and DataError (here, before the first sample) when there is no data, or it doesn't fit the inputs.
     """
     found = Path(path)
     if not found.exists():
@@ -61,18 +114,34 @@ def samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> tuple[int
         raise DataError(f"{found}: the folder has no .npy or .npz files")
     chosen = [_assigned(file, inputs) for file in files]
     counts = [_sample_count(entries, inputs) for entries in chosen]
-    total = sum(counts)
-    if total == 0:
+    if sum(counts) == 0:
         raise DataError(f"{found}: there are no samples in it")
-    return total, _iterate(chosen, counts, {t.name: t for t in inputs})
+    return ArraySamples(files, chosen, counts, {t.name: t for t in inputs})
 
 
-def _iterate(chosen: list[dict[str, Entry]], counts: list[int], inputs: Mapping[str, Tensor]) -> Iterator[Sample]:
-    for entries, number in zip(chosen, counts, strict=True):
-        with ExitStack() as stack:
-            readers = {name: _Reader(stack, entry, number) for name, entry in entries.items()}
-            for index in range(number):
-                yield {name: _checked(r.read(index), r.entry, index, inputs[name]) for name, r in readers.items()}
+@dataclass(frozen=True)
+class RandomSamples:
+    """Normally distributed numbers, good for nothing but trying things out. Sample i depends on i and `seed` alone."""
+
+    total: int
+    seed: int
+    inputs: Sequence[Tensor]
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "random", "seed": self.seed}
+
+    def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
+        for number in numbers:
+            rng = np.random.default_rng([self.seed, number])
+            yield number, {t.name: rng.normal(size=t.shape or ()).astype(np.float32) for t in self.inputs}
+
+
+def sha256(file: Path) -> str:
+    found = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
 
 
 def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
@@ -158,7 +227,7 @@ def _sample_count(entries: Mapping[str, Entry], inputs: Sequence[Tensor]) -> int
 
 
 class _Reader:
-    """Reads an array sample by sample, in order, from its place in the file."""
+    """Reads an array sample by sample, in ascending order, from its place in the file."""
 
     def __init__(self, stack: ExitStack, entry: Entry, number: int) -> None:
         self.entry = entry
@@ -170,6 +239,7 @@ class _Reader:
         else:
             self._stream = stack.enter_context(entry.file.open("rb"))
         _header(entry.file, entry.key, self._stream)
+        self._next = 0
         if entry.fortran:  # samples aren't contiguous in it
             flat = np.frombuffer(self._bytes(count(entry.shape)), entry.dtype)
             self._whole = flat.reshape(entry.shape, order="F")
@@ -179,6 +249,9 @@ class _Reader:
         if self._whole is not None:
             sample: Array = self._whole[index]
             return sample
+        if index > self._next:
+            self._stream.seek((index - self._next) * self._size * self.entry.dtype.itemsize, os.SEEK_CUR)
+        self._next = index + 1
         return np.frombuffer(self._bytes(self._size), self.entry.dtype)
 
     def _bytes(self, elements: int) -> bytes:

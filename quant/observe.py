@@ -1,15 +1,17 @@
-"""The range of every activation over the calibration samples, in one pass and in constant memory."""
+"""Filling the statistics of a float model's activations: one run per sample, one pass, in constant memory."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosa_engine.errors import DataError
 
+from .quantize import float_tensors, prepared
+from .records import Statistics
+from .statistics import TensorStatistics
 from .watch import Watched
 
 if TYPE_CHECKING:
@@ -18,42 +20,55 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Graph
     from tosa_engine.types import Array
 
-
-@dataclass
-class Range:
-    """The smallest and the largest value seen. Ranges don't depend on the order of what they see."""
-
-    low: float = math.inf
-    high: float = -math.inf
-
-    def see(self, array: Array) -> None:
-        self.low = min(self.low, float(array.min()))
-        self.high = max(self.high, float(array.max()))
+    Sample = Mapping[str, Array]
 
 
-@dataclass
-class Observer:
-    """A probe that keeps the range of each tensor it sees.
+class Collector:
+    """Runs a TOSA-FP graph on samples and counts what its activations hold, those that quantization asks for.
 
-    Raises DataError (from the run it watches) when a tensor has NaN or infinity: such a range calibrates nothing.
+    `statistics` are updated after each sample. A sample that fails (NaN, infinity, a wrong shape) leaves nothing in
+    them but the tensors that it reached: throw them away then.
     """
 
-    ranges: dict[str, Range] = field(default_factory=dict)
-    sample: int = 0
+    def __init__(self, graph: Graph, statistics: Statistics | None = None, threads: int | None = None) -> None:
+        self.statistics = statistics if statistics is not None else Statistics(digest(graph))
+        self._number = 0
+        self._watched = Watched(prepared(graph), [t.name for t in float_tensors(graph)], self._see, threads)
 
-    def __call__(self, node: str, tensor: str, array: Array) -> None:
+    def add(self, number: int, sample: Sample) -> None:
+        """Count one sample; `number` says which of the data's samples it is.
+
+        Raises DataError when a tensor has NaN or infinity, and what `Session.run` raises for samples that don't fit.
+        """
+        self._number = number
+        self.statistics.mark(number, number + 1)
+        self._watched.run(sample)
+
+    def _see(self, node: str, tensor: str, array: Array) -> None:
         if not np.isfinite(array).all():
-            raise DataError(f"calibration sample {self.sample} gives NaN or infinity", node=node, tensor=tensor)
-        self.ranges.setdefault(tensor, Range()).see(array)
+            raise DataError(f"calibration sample {self._number} gives NaN or infinity", node=node, tensor=tensor)
+        if array.size:
+            self.statistics.tensors.setdefault(tensor, TensorStatistics()).see(array)
 
 
-def observe(graph: Graph, samples: Iterable[Mapping[str, Array]], tensors: Iterable[str]) -> dict[str, Range]:
-    """Run the float graph on each sample; the ranges of the named tensors, graph inputs among them.
+def collect(graph: Graph, samples: Iterable[tuple[int, Sample]], threads: int | None = None) -> Statistics:
+    """The statistics of numbered samples. Raises what `Collector.add` does."""
+    collector = Collector(graph, threads=threads)
+    for number, sample in samples:
+        collector.add(number, sample)
+    return collector.statistics
 
-    Raises DataError as `Observer` does; what the engine raises for samples that don't fit the graph passes through.
-    """
-    observer = Observer()
-    watched = Watched(graph, tensors, observer)
-    for observer.sample, sample in enumerate(samples):
-        watched.run(sample)
-    return observer.ranges
+
+def digest(graph: Graph) -> str:
+    """SHA-256 of what a graph computes: its operators, tensors and constants, by their names, in hexadecimal."""
+    found = hashlib.sha256()
+    for region, block in graph.blocks():
+        found.update(repr((region, block.inputs, block.outputs)).encode())
+        for op in block.operators:
+            attributes = sorted((key, repr(value)) for key, value in op.attributes.items())
+            found.update(repr((op.op, op.inputs, op.outputs, attributes)).encode())
+        for name, tensor in sorted(block.tensors.items()):
+            found.update(repr((name, tensor.dtype.name, tensor.shape)).encode())
+            if tensor.data is not None:
+                found.update(np.ascontiguousarray(tensor.data).tobytes())
+    return found.hexdigest()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # a narrower range than this counts as a range of zeros: its scale would be beyond what any RESCALE can apply
 NARROWEST_RANGE: Final = 2.0**-60
-ALWAYS_ZERO: Final = QParams((1.0 / 128,), (0,))
 
 STORAGE: Final[Mapping[tuple[int, bool], type[np.generic]]] = {
     (8, True): np.int8, (8, False): np.uint8, (16, True): np.int16, (16, False): np.uint16, (32, True): np.int32,
@@ -36,28 +35,48 @@ FIXED: Final = {
 }
 
 
-def activation_qparams(low: float, high: float) -> QParams:
-    """The int8 QParams of an activation whose values were seen in low .. high.
+def fixed_qparams(function: str, bits: int = 8) -> QParams | None:
+    """The QParams of a result whose range its function knows: with 16 bits symmetric, 32768 steps to 1."""
+    if function not in FIXED or bits not in (8, 16):
+        return None
+    return FIXED[function] if bits == 8 else QParams((1.0 / 32768,), (0,), 16, symmetric=True)
 
-    A range of zeros (or one narrower than 2^-60) gets scale 1/128 and zero point 0: any scale represents it exactly.
+
+def activation_qparams(
+    low: float, high: float, *, bits: int = 8, symmetric: bool = False, power_of_two: bool = False
+) -> QParams:
+    """The signed QParams of an activation whose values are in low .. high.
+
+    Asymmetric: the range is widened to contain 0, its width is 2^bits - 1 steps, and the zero point is the integer
+    nearest to where 0 falls. `symmetric`: zero point 0, the larger magnitude is 2^(bits - 1) - 1 steps. With
+    `power_of_two` the scale is the next power of two that is no smaller. A range of zeros (or one narrower than 2^-60)
+    gets zero point 0 and a scale of 2^(1 - bits): any scale represents it exactly.
 
     Raises DataError when a bound isn't finite or the bounds are the wrong way round.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise DataError(f"a range needs finite bounds in order, got {low!r} .. {high!r}")
     low, high = min(low, 0.0), max(high, 0.0)
+    most = (1 << (bits - 1)) - 1
     if high - low < NARROWEST_RANGE:
-        return ALWAYS_ZERO
-    # halves first: the width of a range of large floats may be more than a float holds
-    scale = (high / 2 - low / 2) / 127.5
-    zero_point = round(-128 - low / scale)
-    return QParams((scale,), (min(max(zero_point, -128), 127),))
+        return QParams((2.0 ** (1 - bits),), (0,), bits, symmetric=symmetric)
+    if symmetric:
+        scale, zero_point = max(-low, high) / most, 0
+    else:
+        # halves first: the width of a range of large floats may be more than a float holds
+        scale, zero_point = (high / 2 - low / 2) / (most + 0.5), -1
+    if power_of_two:
+        scale = up_to_power_of_two(scale)
+    if not symmetric:
+        zero_point = min(max(round(-most - 1 - low / scale), -most - 1), most)
+    return QParams((scale,), (zero_point,), bits, symmetric=symmetric)
 
 
-def weight_qparams(weight: Array, axis: int | None) -> QParams:
+def weight_qparams(weight: Array, axis: int | None, *, power_of_two: bool = False) -> QParams:
     """Symmetric int8 QParams of a constant: one scale per index along `axis`, or one in all when axis is None.
 
-    A channel of zeros takes the largest scale of the others (1/127 when all are zeros).
+    A channel of zeros takes the largest scale of the others (1/127 when all are zeros). With `power_of_two` each scale
+    is the next power of two that is no smaller.
 
     Raises DataError when a value isn't finite.
     """
@@ -70,8 +89,14 @@ def weight_qparams(weight: Array, axis: int | None) -> QParams:
         peaks = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1).max(axis=1, initial=0.0)
     most = float(peaks.max(initial=0.0))
     filled = np.where(peaks < NARROWEST_RANGE, most if most >= NARROWEST_RANGE else 1.0, peaks)
-    scales = tuple(float(p) / 127 for p in filled)
+    scales = tuple(up_to_power_of_two(float(p) / 127) if power_of_two else float(p) / 127 for p in filled)
     return QParams(scales, (0,) * len(scales), symmetric=True, axis=axis)
+
+
+def up_to_power_of_two(scale: float) -> float:
+    """The least power of two that isn't less than a positive scale."""
+    fraction, exponent = math.frexp(scale)
+    return math.ldexp(1.0, exponent - 1 if fraction == 0.5 else exponent)
 
 
 def quantize_array(values: Array, quant: QParams) -> Array:

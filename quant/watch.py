@@ -22,8 +22,8 @@ class Watched:
     Arrays are read-only copies; the node name of graph inputs is empty.
     """
 
-    def __init__(self, graph: Graph, tensors: Iterable[str], see: See) -> None:
-        self._session = Session(graph)
+    def __init__(self, graph: Graph, tensors: Iterable[str], see: See, threads: int | None = None) -> None:
+        self._session = Session(graph, threads)
         self._probe = Probe(see, frozenset(tensors))
 
     def run(self, feeds: Mapping[str, Array]) -> None:

@@ -49,7 +49,10 @@ def test_ranges_are_those_of_all_samples_whatever_their_order() -> None:
     found = calibrate(network(), samples)
     everything = np.stack([s["x"] for s in samples])
     assert found.samples == 7
-    assert (found.ranges["x"].low, found.ranges["x"].high) == (everything.min(), everything.max())
+    assert (found.statistics.tensors["x"].low, found.statistics.tensors["x"].high) == (
+        everything.min(),
+        everything.max(),
+    )
     assert found.qparams["x"] == activation_qparams(float(everything.min()), float(everything.max()))
     assert calibrate(network(), samples[::-1]).qparams == found.qparams
     assert calibrate(network(), samples, limit=2).qparams == calibrate(network(), samples[:2]).qparams
@@ -143,7 +146,7 @@ def test_the_graph_quant_inside_the_model_is_the_default(command: Callable, mode
 
 def test_weights_keep_all_codes_through_batch_normalisation(model: Path, command: Callable, tmp_path: Path) -> None:
     """graph.quant holds scales of the NNEF variables; folded into the convolution they still use -127 .. 127."""
-    from quant.commands import load_with
+    from quant.command_tools import load_with
     from quant.quantize import Report, quantize
 
     quant = tmp_path / "graph.quant"

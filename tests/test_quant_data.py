@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from quant.data import samples
+from quant.data import array_samples
 from tosa_engine import types
 from tosa_engine.errors import DataError
 from tosa_engine.graph import Tensor
@@ -21,10 +21,10 @@ FIVE = np.arange(30, dtype=np.float32).reshape(5, 1, 2, 3)
 
 
 def read(path: Path, inputs: list[Tensor] = IMAGE) -> list[dict[str, Any]]:
-    total, found = samples(path, inputs)
-    listed = list(found)
-    assert len(listed) == total
-    return listed
+    found = array_samples(path, inputs)
+    listed = list(found.read(range(found.total)))
+    assert [number for number, _ in listed] == list(range(found.total))
+    return [sample for _, sample in listed]
 
 
 def assert_five(found: list[dict[str, Any]]) -> None:
@@ -101,7 +101,7 @@ def test_two_inputs_by_name(tmp_path: Path) -> None:
 def test_data_that_does_not_fit(tmp_path: Path, arrays: dict[str, Any], inputs: list[Tensor], message: str) -> None:
     np.savez(tmp_path / "d.npz", **arrays)
     with pytest.raises(DataError) as raised:
-        samples(tmp_path / "d.npz", inputs)
+        array_samples(tmp_path / "d.npz", inputs)
     assert message in str(raised.value)
     assert "d.npz" in str(raised.value)
 
@@ -118,21 +118,21 @@ def test_nan_and_infinity_name_file_array_and_sample(tmp_path: Path, value: floa
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such calibration data"):
-        samples(tmp_path / "absent.npz", IMAGE)
+        array_samples(tmp_path / "absent.npz", IMAGE)
     with pytest.raises(DataError, match=r"the folder has no \.npy or \.npz files"):
-        samples(tmp_path, IMAGE)
+        array_samples(tmp_path, IMAGE)
     (tmp_path / "d.npz").write_bytes(b"PK not a zip")
     with pytest.raises(DataError, match=r"not an \.npz file, or damaged"):
-        samples(tmp_path / "d.npz", IMAGE)
+        array_samples(tmp_path / "d.npz", IMAGE)
     (tmp_path / "d.npy").write_bytes(b"not numpy")
     with pytest.raises(DataError, match=r"not an \.npy file"):
-        samples(tmp_path / "d.npy", IMAGE)
+        array_samples(tmp_path / "d.npy", IMAGE)
 
 
 def test_objects_are_never_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="must be floats, got object"):
-        samples(tmp_path / "d.npy", IMAGE)
+        array_samples(tmp_path / "d.npy", IMAGE)
 
 
 def test_a_truncated_file(tmp_path: Path) -> None:
@@ -149,7 +149,8 @@ def test_memory_does_not_grow_with_the_samples(tmp_path: Path) -> None:
     many = np.zeros((20000, 1, 2, 3), np.float32)
     np.savez(tmp_path / "d.npz", input=many)
     tracemalloc.start()
-    _, found = samples(tmp_path / "d.npz", IMAGE)
+    data = array_samples(tmp_path / "d.npz", IMAGE)
+    found = data.read(range(data.total))
     for _ in found:
         pass
     peak = tracemalloc.get_traced_memory()[1]

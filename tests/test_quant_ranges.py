@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quant.ranges import (
-    ALWAYS_ZERO,
     activation_qparams,
     as_int8,
     dequantize_array,
@@ -44,7 +43,7 @@ def test_the_ends_of_a_relu() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (-0.0, 0.0), (0.0, 1e-30), (-5e-324, 5e-324)])
 def test_a_range_of_zeros(low: float, high: float) -> None:
-    assert activation_qparams(low, high) == ALWAYS_ZERO
+    assert activation_qparams(low, high) == QParams((1 / 128,), (0,))
 
 
 def test_a_constant_has_a_range_from_zero() -> None:
@@ -97,7 +96,7 @@ def test_stored_integers_round_half_away_from_zero() -> None:
 
 def test_nan_is_not_stored() -> None:
     with pytest.raises(DataError, match="NaN can't be quantized"):
-        quantize_array(np.array([np.nan]), ALWAYS_ZERO)
+        quantize_array(np.array([np.nan]), QParams((1 / 128,), (0,)))
 
 
 @given(st.floats(1e-3, 1e3), st.integers(0, 255))

@@ -344,3 +344,13 @@ def test_check_leaves_the_graph_alone() -> None:
     before = replace(graph, regions=graph.copy().regions)
     assert check(graph) == []
     assert graph == before
+
+
+def test_copies_of_number_formats_are_the_formats() -> None:
+    """They are compared by identity, also where a graph was copied deeply or sent to another process."""
+    import copy
+    import pickle
+
+    for dtype in types.ALL:
+        assert copy.deepcopy(dtype) is dtype
+        assert pickle.loads(pickle.dumps(dtype)) is dtype

@@ -58,11 +58,19 @@ class DType:
         """The least two's-complement value of the width. int4_t excludes it from weights; the format can hold it."""
         return -(1 << (self.bits - 1))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are the format itself: formats are compared by identity, in other processes too."""
+        return _by_name, (self.name,)
+
     def __repr__(self) -> str:
         return self.name
 
     def __str__(self) -> str:
         return self.name
+
+
+def _by_name(name: str) -> DType:
+    return BY_NAME[name]
 
 
 def _int(name: str, schema: str, code: int, bits: int, storage: str, since: tuple[int, int] = (1, 0)) -> DType:

@@ -1,0 +1,253 @@
+"""The verb `calibrate` of the command `tosa-engine`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tosa_engine.commands.common import add_model, at_least
+from tosa_engine.errors import DataError, UsageError
+
+from .command_tools import QUANT_FILE, check_output, filters, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tosa_engine.graph import Graph
+
+    from .calibrate import Scheme
+    from .data import Samples
+    from .records import Statistics
+
+METHODS: Final = ("minmax", "average", "percentile", "mse", "entropy")
+SUFFIX: Final = ".stats.json"
+
+
+class _Calibrate:
+    """`calibrate MODEL --data FILE|DIR [-o graph.quant]`, `... --resume`, `calibrate MODEL --merge FILE ...`."""
+
+    name = "calibrate"
+    help = "find the ranges of a float model's tensors on real data and write graph.quant"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model(parser)
+        parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
+        _add_data(parser)
+        _add_scheme(parser)
+        work = parser.add_argument_group("long runs")
+        work.add_argument(
+            "--statistics", metavar="FILE", help=f"keep the statistics here; default with --resume: OUTPUT{SUFFIX}"
+        )
+        work.add_argument("--resume", action="store_true", help="count only the samples that the statistics lack")
+        work.add_argument("--merge", nargs="+", metavar="FILE", help="statistics of parts of the data, instead of data")
+        work.add_argument("--from", dest="first", type=at_least(0), default=0, metavar="N", help="begin with sample N")
+        work.add_argument(
+            "--save-every", type=_seconds, default=10.0, metavar="SECONDS", help="keep the statistics; default: 10"
+        )
+        work.add_argument("--engine", choices=("local", "dask"), default="local", help="who runs the samples")
+        work.add_argument("--workers", type=at_least(1), metavar="N", help="processes of --engine dask on this machine")
+        work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from tosa_engine.load import load
+
+        from . import graph_quant
+        from .calibrate import from_statistics
+
+        _check(args)
+        check_output(args.output, (".quant",))
+        graph = load(args.model)
+        scheme = _scheme(args)
+        kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
+        statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
+        if kept is not None:
+            statistics.write(kept)
+        result = from_statistics(graph, statistics, scheme=scheme, weights=filters(args.model))
+        for warning in result.warnings:
+            warn(warning)
+        graph_quant.write(result.qparams, args.output)
+        print(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
+        return 0
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--data", metavar="FILE|DIR",
+        help="an .npz with one array per input (first axis: samples), an .npy, or a folder of them or of pictures",
+    )  # fmt: skip
+    data.add_argument("--random", type=at_least(1), metavar="N", help="N samples of random numbers instead of data")
+    data.add_argument("--seed", type=int, default=0, metavar="N", help="of --random; default: 0")
+    data.add_argument("--samples", type=at_least(1), metavar="N", help="use N samples only")
+    data.add_argument("--image-mean", type=_numbers, metavar="M[,M]", help="taken from pixels of 0 to 255; default: 0")
+    data.add_argument("--image-std", type=_numbers, metavar="S[,S]", help="what pixels are divided by; default: 255")
+    data.add_argument("--image-size", type=_size, metavar="HxW", help="scale to this, then cut the input's size")
+    data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
+
+
+def _add_scheme(parser: argparse.ArgumentParser) -> None:
+    scheme = parser.add_argument_group("ranges")
+    scheme.add_argument("--method", choices=METHODS, help="how a range is chosen; default: mse, with 16 bits minmax")
+    scheme.add_argument(
+        "--percentile", type=float, default=99.99, metavar="P", help="covered by --method percentile; default: 99.99"
+    )
+    scheme.add_argument("--bits", type=int, choices=(8, 16), default=8, help="of activations; default: 8")
+    scheme.add_argument("--symmetric", action="store_true", help="zero points of 0 (always with 16 bits)")
+    scheme.add_argument("--power-of-two", action="store_true", help="scales that are powers of two")
+    scheme.add_argument(
+        "--weights", choices=("per-channel", "per-tensor"), default="per-channel", help="scales of filters"
+    )
+
+
+def _check(args: argparse.Namespace) -> None:
+    sources = {"--data": args.data, "--random": args.random, "--merge": args.merge}
+    given = [flag for flag, value in sources.items() if value]
+    if len(given) != 1:
+        got = " and ".join(given) if given else "none"
+        raise UsageError(f"calibration needs one of --data, --random and --merge; got {got}")
+    if args.engine != "dask" and (args.workers or args.scheduler):
+        raise UsageError("--workers and --scheduler are for --engine dask")
+    if args.workers and args.scheduler:
+        raise UsageError("--workers starts processes here, --scheduler uses those of others: give one of them")
+
+
+def _scheme(args: argparse.Namespace) -> Scheme:
+    from .calibrate import Scheme
+    from .methods import Method, default_method
+
+    symmetric = args.symmetric or args.bits == 16
+    method = Method(args.method or default_method(args.bits), args.percentile, args.bits, symmetric)
+    return Scheme(method, symmetric, args.power_of_two, args.weights == "per-channel")
+
+
+def _described(scheme: Scheme) -> str:
+    method = scheme.method
+    name = f"percentile {method.percentile:g}" if method.name == "percentile" else method.name
+    flags = [flag for flag, on in (("symmetric", scheme.symmetric), ("powers of two", scheme.power_of_two)) if on]
+    weights = "" if scheme.weights_per_channel else ", weights per tensor"
+    return f"int{method.bits} by {', '.join([name, *flags])}{weights}"
+
+
+def _merged(files: Sequence[str]) -> Statistics:
+    from . import records
+
+    return records.merged([(name, records.read(name)) for name in files])
+
+
+def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Statistics:
+    """The statistics of the data, those that an earlier run left in `kept` included."""
+    from .observe import digest
+    from .records import Statistics, read
+
+    samples = _samples(args, graph)
+    end = min(samples.total, args.first + args.samples if args.samples else samples.total)
+    if args.samples is not None and args.first + args.samples > samples.total:
+        warn(f"there are {samples.total} samples, fewer than --from {args.first} and --samples {args.samples} ask for")
+    statistics = Statistics(digest(graph), samples.describe(), _versions())
+    if args.resume and kept is not None and kept.exists():
+        before = read(kept)
+        if (before.model, before.data) != (statistics.model, statistics.data):
+            what = "model" if before.model != statistics.model else "data"
+            raise DataError(f"{kept}: made from another {what}; calibrate without --resume to begin anew")
+        statistics = before
+    numbers = [number for number in statistics.missing(end) if number >= args.first]
+    if statistics.samples:
+        print(f"{kept}: {statistics.samples} samples are counted already, {len(numbers)} to go", file=sys.stderr)
+    _count(args, graph, samples, statistics, numbers, kept)
+    return statistics
+
+
+def _samples(args: argparse.Namespace, graph: Graph) -> Samples:
+    from .data import RandomSamples, array_samples
+    from .images import Preparation, image_samples, is_image_folder
+
+    inputs = graph.inputs
+    if args.random:
+        warn("random numbers say nothing about the ranges of real data")
+        return RandomSamples(args.random, args.seed, inputs)
+    if not is_image_folder(args.data):
+        flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+        given = [f"--image-{name}" for name, value in flags.items() if value is not None]
+        if given:
+            raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
+        return array_samples(args.data, inputs)
+    how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
+    return image_samples(args.data, inputs, how)
+
+
+def _count(
+    args: argparse.Namespace,
+    graph: Graph,
+    samples: Samples,
+    statistics: Statistics,
+    numbers: list[int],
+    kept: Path | None,
+) -> None:
+    """Run the samples, with a bar on a terminal; now and then the statistics are kept, of whole samples only."""
+    from tqdm import tqdm
+
+    from .distributed import collect_distributed
+    from .observe import Collector
+
+    saved = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved
+        if kept is not None and time.monotonic() - saved > args.save_every:
+            statistics.write(kept)
+            saved = time.monotonic()
+
+    # disable=None is tqdm's way to ask whether the file is a terminal
+    with tqdm(total=len(numbers), desc="calibrate", unit="sample", disable=None) as bar:
+
+        def done(count: int) -> None:
+            bar.update(count)
+            save()
+
+        if args.engine == "dask":
+            collect_distributed(
+                graph, samples, statistics, numbers, scheduler=args.scheduler, workers=args.workers, seen=done
+            )
+            return
+        collector = Collector(graph, statistics)
+        for number, sample in samples.read(numbers):
+            collector.add(number, sample)
+            done(1)
+
+
+def _versions() -> dict[str, str]:
+    """Of what decides the bytes of float activations."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("tosa-engine", "numpy", "numba")}
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number or a list of numbers with commas") from None
+    if not all(math.isfinite(value) for value in found):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't finite")
+    return found
+
+
+def _seconds(text: str) -> float:
+    found = _numbers(text)
+    if len(found) != 1 or found[0] < 0:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number of seconds")
+    return found[0]
+
+
+def _size(text: str) -> tuple[int, int]:
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and 0 < int(part) <= 65536 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a height and a width, such as 256x256")
+    return int(parts[0]), int(parts[1])
+
+
+command = _Calibrate()
