@@ -227,7 +227,7 @@ class _Prepared:
 
 
 def _arguments(workspace: Workspace, step: Step) -> dict[str, Any]:
-    (call,) = step.calls
+    call = step.calls[-1]  # those before it only move elements
     found: dict[str, Any] = {}
     for argument in call.spec.inputs:
         tensors = call.tensors[argument.name]
@@ -241,7 +241,7 @@ def _verdict(workspace: Workspace, step: Step) -> None:
     """A kernel saw a REQUIRE fail: the oracle says which one, where and with which values."""
     from .oracle import context, run_operator
 
-    (call,) = step.calls
+    call = step.calls[-1]
     run_operator(call, _arguments(workspace, step), context(call.graph, workspace.around.variables))
     message = f"the kernel of {step.operators} saw a REQUIRE fail, the oracle none"
     raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output)

@@ -81,7 +81,7 @@ def table_i8(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(ewise_loops.table_int8, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.3 * count, bind)
+    return Work(blocks(count), 0.3 * count, bind, over=(0,))
 
 
 def table_i16(call: Call) -> Work:

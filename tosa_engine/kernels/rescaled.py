@@ -45,7 +45,8 @@ def rescaled_binary(call: Call, scales: Sequence[Scale], zeros: Sequence[int], b
         a, b = (flat(inputs[i]) for i in order)
         return Loop(scale_loops.rescaled, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
 
-    return Work(blocks(count), 0.5 * count, bind)
+    over = tuple(i for i, shape in enumerate((call.shape1, call.shape2)) if shape == call.shape_of("output"))
+    return Work(blocks(count), 0.5 * count, bind, over=over)
 
 
 def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tuple[int, int]) -> Work:
@@ -58,4 +59,4 @@ def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tup
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(scale_loops.rescale, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
 
-    return Work(blocks(count), 0.2 * count, bind)
+    return Work(blocks(count), 0.2 * count, bind, over=(0,))

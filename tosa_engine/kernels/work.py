@@ -90,13 +90,16 @@ class Work:
     """`units` of work that take about `cost` nanoseconds of one processor in all; each worker needs its own `scratch`.
 
     `bind(inputs, outputs)` gets the tensors' arrays in the order of the operator and returns the function that runs.
-    Every output element is computed by one unit in a fixed order, so that splitting changes no byte.
+    Every output element is computed by one unit in a fixed order, so that splitting changes no byte. `over` are the
+    positions of inputs upon which an output of the same size may lie: each of their elements is read for the output's
+    element at the same place only, before that is written, and no REQUIRE can fail.
     """
 
     units: int
     cost: float
     bind: Bind
     scratch: tuple[Scratch, ...] = ()
+    over: tuple[int, ...] = ()
 
     @property
     def scratch_bytes(self) -> int:

@@ -1,12 +1,13 @@
 """From a graph to steps: what is computed, by which kernel, into which buffer.
 
-A plan expands composites, drops what nobody reads, computes what depends on constants only, fuses (`fuse`), lets
-IDENTITY and RESHAPE share their input's bytes, and places the buffers (`arena`). Tensors in `keep` are stored under
+A plan expands composites, drops what nobody reads, computes what depends on constants only, fuses (`windows`, `fuse`),
+copies as little as possible (`moves`, `sharing`), and places the buffers (`arena`). Tensors in `keep` are stored under
 their own name: never fused away, and readable until the step after the one that wrote them has begun.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,11 +18,14 @@ from ..kernels.work import DONE, aligned
 from ..passes import composites
 from ..probe import name_of
 from ..spec import bind_operator
-from .arena import Life, place
+from .arena import place
 from .fuse import fuse
 from .late import late_work, unknown
+from .lives import lives_of, resolve
 from .proofs import prove, prove_alone
+from .sharing import share
 from .steps import Plan, Step
+from .windows import Padding, with_padding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,23 +87,27 @@ def _plan_block(
             constants[call.operator.outputs[0]] = values
     calls = [call for call in calls if not call.spec.is_constant]
     if optimise:
-        calls = _live(calls, block, keep)
-        calls = _fold(calls, block, constants)
-    fused: Mapping[int, Step] = {}
-    if optimise:
-        fused = fuse(calls, block.outputs, keep, prove(calls))
+        calls = _fold(_live(calls, block, keep), block, constants)
+        padding = Padding(calls, block, keep, level)
+        calls = padding.run()
+        steps = _steps(calls, fuse(calls, block.outputs, keep, prove(calls)), level)
+        steps = [replace(step, calls=with_padding(step.calls, padding.taken)) for step in steps]
+        steps, places = share(block, steps, constants, keep)
     else:
-        calls = [prove_alone(call) for call in calls]
+        steps = _steps([prove_alone(call) for call in calls], {}, level)
+        places = {step.output: (step.inputs[0], 0) for step in steps if step.work is None}
+    lives = lives_of(block, steps, places, constants, keep)
+    found = {name: resolve(places, name) for name in block.tensors}
+    roots = {name: root for name, (root, _) in found.items()}
+    starts = {name: start for name, (_, start) in found.items() if start}
+    return Plan(block, tuple(steps), roots, constants, place(lives), starts, keep, regions)
+
+
+def _steps(calls: list[Call], fused: Mapping[int, Step], level: Level | None) -> list[Step]:
+    """The fused steps, and one for each operator that is in none of them."""
     taken = {id(c) for step in fused.values() for c in step.calls}
-    steps: list[Step] = []
-    for i, call in enumerate(calls):
-        if i in fused:
-            steps.append(fused[i])
-        elif id(call) not in taken:
-            steps.append(_single(call, level))
-    roots = _roots(block, steps)
-    lives = _lives(block, steps, roots, constants, keep)
-    return Plan(block, tuple(steps), roots, constants, place(lives), keep, regions)
+    single = {i: _single(call, level) for i, call in enumerate(calls) if id(call) not in taken}
+    return [step for _, step in sorted({**fused, **single}.items())]
 
 
 def prepare(call: Call, level: Level | None = None) -> Work:
@@ -153,39 +161,3 @@ def _fold(calls: list[Call], block: Block, constants: dict[str, Array]) -> list[
         constants[operator.outputs[0]] = out
         block.tensors[operator.outputs[0]].data = out
     return found
-
-
-def _roots(block: Block, steps: list[Step]) -> dict[str, str]:
-    roots = {name: name for name in block.tensors}
-    for step in steps:
-        if step.work is None:
-            roots[step.output] = roots[step.inputs[0]]
-    return roots
-
-
-def _next_work(steps: list[Step], i: int) -> int:
-    """The step that other workers may have begun while the first one still looks at the tensors of step i."""
-    return next((j for j in range(i + 1, len(steps)) if steps[j].work is not None), len(steps))
-
-
-def _lives(
-    block: Block, steps: list[Step], roots: dict[str, str], constants: dict[str, Array], keep: frozenset[str]
-) -> dict[str, Life]:
-    """From the step that writes a buffer to the last one that reads it; graph inputs live from before the first.
-
-    After a step, its kept inputs and output may be looked at while other workers have begun the next.
-    """
-    first = dict.fromkeys((roots[n] for n in block.inputs), -1)
-    last = dict(first)
-    for i, step in enumerate(steps):
-        for output in step.outputs:
-            first.setdefault(roots[output], i)
-            last.setdefault(roots[output], i)
-        for name in (*step.inputs, *step.outputs):
-            last[roots[name]] = max(last.get(roots[name], i), _next_work(steps, i) if name in keep else i)
-    for name in block.outputs:
-        last[roots[name]] = len(steps)
-    used = {n: f for n, f in first.items() if n not in constants}
-    return {
-        n: Life(block.tensors[n].size * block.tensors[n].dtype.storage.itemsize, f, last[n]) for n, f in used.items()
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -39,15 +40,21 @@ def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+def most_live(lives: Mapping[str, Life]) -> int:
+    """The bytes of the buffers that live at one step, at most."""
+    changes = [(v.first, _padded(v.size)) for v in lives.values()] + [
+        (v.last + 1, -_padded(v.size)) for v in lives.values()
+    ]
+    return max(accumulate(size for _, size in sorted(changes)), default=0)
+
+
 def place(lives: Mapping[str, Life]) -> Arena:
     """Each buffer at the lowest offset that is free for all of its life, in the best of some orders.
 
     Largest first does mostly. Where it wastes memory, those that come to lie beyond the lower bound are placed before
     all others the next time, which ends when nothing is wasted, or after a number of tries.
     """
-    steps = {step for life in lives.values() for step in (life.first, life.last)}
-    live = [sum(_padded(v.size) for v in lives.values() if v.first <= s <= v.last) for s in steps]
-    bound = max(live, default=0)
+    bound = most_live(lives)
     meeting = {n: [m for m in lives if m != n and lives[m].meets(life)] for n, life in lives.items()}
     order = sorted(lives, key=lambda n: (-lives[n].size, lives[n].first, n))
     best, least = _fit(order, lives, meeting)

@@ -51,7 +51,7 @@ def _step(plan: Plan, number: int, step: Step) -> Facts:
         ],
     }
     if step.work is None:
-        return found | {"kernel": None, "shares": plan.roots[step.output]}
+        return found | {"kernel": None, "shares": plan.roots[step.output], "start": plan.starts.get(step.output, 0)}
     read = dict.fromkeys(name for call in step.calls for name in call.operator.inputs)
     constant = [name for name in read if plan.roots[name] in plan.constants]
     return found | {
@@ -93,6 +93,13 @@ def text(found: Facts) -> str:
 HEAD = f"{'step':>4} {'units':>6} {'est. us':>9} {'read':>11} {'constant':>11} {'written':>11} {'scratch':>9}  "
 
 
+def _shared(step: Facts) -> str:
+    """Why there is nothing to do."""
+    if step["shares"] == step["outputs"][0]["name"]:
+        return "its inputs were written into it"
+    return f"the bytes of {step['shares']}" + (f" from {step['start']:,} on" if step["start"] else "")
+
+
 def _lines(found: Facts) -> list[str]:
     width = max((len(s["kernel"] or "") for s in found["steps"]), default=0)
     lines = [f"{HEAD}{'kernel':{width}}  operators -> outputs"] if found["steps"] else []
@@ -100,7 +107,7 @@ def _lines(found: Facts) -> list[str]:
         outputs = ", ".join(f"{t['name']} {t['type']}{t['shape']}" for t in step["outputs"])
         what = f"{'+'.join(step['operators'])} -> {outputs}"
         if step["kernel"] is None:
-            lines.append(f"{step['number']:4}{'':{len(HEAD) - 4 + width}}  {what} (the bytes of {step['shares']})")
+            lines.append(f"{step['number']:4}{'':{len(HEAD) - 4 + width}}  {what} ({_shared(step)})")
             continue
         size = step["bytes"]
         lines.append(

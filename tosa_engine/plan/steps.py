@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Step:
     """One kernel on some tensors: `calls` are the operators it computes, in order. `work` is None where there is
-    nothing to do, because the output shares the input's bytes or is a constant.
+    nothing to do, because the output shares the input's bytes, or its inputs were written into it.
     """
 
     calls: tuple[Call, ...]
@@ -43,8 +43,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in order. `roots` maps each tensor to the one whose buffer it uses; `constants` hold values of roots;
-    `regions` are the plans of the regions that control flow runs, by name.
+    """Steps in order. `roots` maps each tensor to the one whose buffer it uses, `starts` those that begin further in
+    this buffer to how many bytes further; `constants` hold values of roots; `regions` are the plans of the regions that
+    control flow runs, by name.
     """
 
     block: Block
@@ -52,6 +53,7 @@ class Plan:
     roots: Mapping[str, str]
     constants: Mapping[str, Array]
     arena: Arena
+    starts: Mapping[str, int]
     keep: frozenset[str] = field(default_factory=frozenset)
     regions: Mapping[str, Plan] = field(default_factory=dict)
 

@@ -68,7 +68,7 @@ class Workspace:
             if root in self.plan.constants:
                 self._views[name] = self.plan.constants[root].reshape(shape)
             else:
-                start = self.plan.arena.offsets[root]
+                start = self.plan.arena.offsets[root] + self.plan.starts.get(name, 0)
                 size = tensor.size * tensor.dtype.storage.itemsize
                 self._views[name] = self._memory[start : start + size].view(tensor.dtype.storage).reshape(shape)
         return self._views[name]

@@ -1,0 +1,89 @@
+"""PAD in front of a window: the operator pads by itself.
+
+CONV2D, DEPTHWISE_CONV2D and CONV3D of integers take what lies outside their input as the input's zero point, so that a
+PAD with this value can be part of their `pad`. MAX_POOL2D leaves out what lies outside, and so does the least value of
+a type, but for a window that sees nothing else, which the operator's ERROR_IFs exclude. AVG_POOL2D counts the elements
+of a PAD and not those outside: it takes none.
+
+The operator with the larger `pad` has to be legal at the level that the graph runs at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..graph import Operator
+from ..infer import levels, violations
+from ..spec.bind import bind
+from ..target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ..graph import Block
+    from ..spec.table import Call
+    from ..target import Level
+
+WINDOWS = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "MAX_POOL2D")
+
+
+class Padding:
+    """Takes PADs out of a block's operators. `taken` are those that another operator does by itself, by its id."""
+
+    def __init__(self, calls: list[Call], block: Block, keep: Collection[str], level: Level | None) -> None:
+        self.calls, self.block = list(calls), block
+        self.fixed = {*keep, *block.outputs}
+        self.level = level or Target().level
+        self.taken: dict[int, tuple[Call, ...]] = {}
+
+    def run(self) -> list[Call]:
+        """The operators without the PADs that all of their readers can do."""
+        for pad in [call for call in self.calls if call.spec.name == "PAD"]:
+            name = pad.operator.outputs[0]
+            readers = [call for call in self.calls if name in call.operator.inputs]
+            merged = [] if name in self.fixed else [self.merged(pad, reader) for reader in readers]
+            found = {id(old): new for old, new in zip(readers, merged, strict=False) if new is not None}
+            if readers and len(found) == len(readers):
+                for old in readers:
+                    self.taken[id(found[id(old)])] = (pad, *self.taken.pop(id(old), ()))
+                self.calls = [found.get(id(call), call) for call in self.calls if call is not pad]
+        return self.calls
+
+    def merged(self, pad: Call, reader: Call) -> Call | None:
+        """The reader with the padding in its `pad`; None where this isn't the same or isn't legal."""
+        value, amounts = pad.constant("pad_const"), pad.constant("padding")
+        operator = reader.operator
+        if reader.spec.name not in WINDOWS or operator.inputs.count(pad.operator.outputs[0]) != 1:
+            return None
+        if value is None or amounts is None or outside(reader) != int(value.reshape(-1)[0]):
+            return None
+        numbers = [int(n) for n in amounts]
+        if any(numbers[:2]) or any(numbers[-2:]):
+            return None
+        wider = tuple(a + b for a, b in zip(operator.attributes["pad"], numbers[2:-2], strict=True))
+        inputs = [pad.operator.inputs[0], *operator.inputs[1:]]
+        attributes = {**operator.attributes, "pad": wider}
+        changed = Operator(operator.op, inputs, operator.outputs, attributes, operator.location)
+        return self.legal(changed, reader)
+
+    def legal(self, operator: Operator, reader: Call) -> Call | None:
+        binding = bind(reader.spec, operator, self.block.tensors, reader.graph)
+        if binding.problems or violations(binding.call) or levels(binding.call, self.level):
+            return None
+        return binding.call
+
+
+def outside(call: Call) -> int | None:
+    """The value that means the same in the input as nothing being there; None where there is no such integer."""
+    dtype = call.tensor("input").dtype
+    if not dtype.is_int:
+        return None
+    if call.spec.name == "MAX_POOL2D":
+        return dtype.minimum
+    zero = call.constant("input_zp")
+    return None if zero is None else int(zero.reshape(-1)[0])
+
+
+def with_padding(calls: tuple[Call, ...], taken: Mapping[int, tuple[Call, ...]]) -> tuple[Call, ...]:
+    """The operators of a step with the PADs that are done by them, in order."""
+    return tuple(found for call in calls for found in (*taken.get(id(call), ()), call))
