@@ -6,6 +6,7 @@ CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
 BENCH_VENV ?= .venv-bench
 MINUTES ?= 10
+PROFILE ?= int
 
 STAMP := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 READY := .installed-$(STAMP)
@@ -21,6 +22,7 @@ help:
 	@echo 'make format        ruff, writing'
 	@echo 'make docs          the generated pages of docs/'
 	@echo 'make conformance                     the official tests of the whole integer selection'
+	@echo 'make conformance PROFILE=fp          of the floating-point selection; PROFILE=all: of every selection'
 	@echo 'make conformance OPS="add rescale"   official tests of these operators'
 	@echo 'make conformance-ci                  the slice that every change must pass'
 	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
@@ -48,7 +50,7 @@ docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_lut.py
 
 conformance: $(CONFORMANCE_VENV)/$(READY)
-	$(CONFORMANCE_VENV)/bin/python conformance/run.py $(OPS)
+	$(CONFORMANCE_VENV)/bin/python conformance/run.py --profile $(PROFILE) $(OPS)
 
 conformance-ci: $(CONFORMANCE_VENV)/$(READY)
 	$(CONFORMANCE_VENV)/bin/python conformance/run.py --ci

@@ -23,7 +23,7 @@ from tosa_engine.compliance import Totals
 from tosa_engine.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
 PLUG_IN = "tosa_engine_sut_run"
@@ -71,8 +71,8 @@ class OfficialRunner:
     folder: Path
     resume: bool = False
 
-    def run(self, name: str, parts: Mapping[str, Sequence[Path]]) -> Batch:
-        """Run the tests in these folders, by part, in one process.
+    def run(self, name: str, parts: Mapping[str, Sequence[Path]], fill: Callable[[], object] = bool) -> Batch:
+        """Run the tests in these folders, by part, in one process; before, `fill` the folders that were emptied.
 
         Raises:
             DataError: the runner failed, or counted other tests than these.
@@ -86,6 +86,7 @@ class OfficialRunner:
         key = self._key(tests)
         again = self.resume and kept.is_file() and kept.read_text(encoding="utf-8") == key
         if not again:
+            fill()
             kept.unlink(missing_ok=True)
             listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
             totals = self._official(name, listed, xunit, ends)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from official_runner import PLUG_IN
 from other_seeds import NOT_OF_THE_VERSION
+from suite_cache import SELECTIONS, Selection
 
 from tosa_engine import serialize
 from tosa_engine.compliance import Description, Totals
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from official_runner import Result
     from round_trip import Files
-    from suite_cache import Selection
 
 HERE = Path(__file__).resolve().parent
 NUMBERS = HERE / "results.json"
@@ -37,8 +37,9 @@ VERSIONS = ("tosa-tools", "numpy", "numba", "llvmlite")
 def suite(selection: Selection, results: Sequence[Result], seconds: float, *, compiled: bool, jobs: int) -> None:
     """Keep a run of the whole official selection."""
     _keep(
-        "suite",
+        _section("suite", selection),
         {
+            "profile": selection.name,
             "target": f"specification {selection.version}, {selection.target.replace(',', ', ')}, level 8K",
             "generator": shlex.join(selection.arguments),
             "compiled": compiled,
@@ -58,12 +59,34 @@ def seeds(selection: Selection, numbers: Sequence[int], results: Sequence[Result
     """Keep a run of tests with other seeds."""
     parts = {r.name: list(astuple(r.totals)) for r in results}
     generator = shlex.join(selection.arguments)
-    _keep("seeds", {"seeds": list(numbers), "generator": generator, "seconds": round(seconds), "parts": parts})
+    _keep(
+        _section("seeds", selection),
+        {
+            "profile": selection.name,
+            "seeds": list(numbers),
+            "generator": generator,
+            "seconds": round(seconds),
+            "parts": parts,
+        },
+    )
 
 
 def files(selection: Selection, found: Files) -> None:
     """Keep what reading and writing the graphs gave."""
-    _keep("files", {"version": selection.version, "graphs": found.graphs, "problems": list(found.unlike)})
+    _keep(
+        _section("files", selection),
+        {
+            "profile": selection.name,
+            "version": selection.version,
+            "graphs": found.graphs,
+            "problems": list(found.unlike),
+        },
+    )
+
+
+def coverage(complete: int, selections: Mapping[str, int], missing: Sequence[str]) -> None:
+    """Keep how many names of the complete official list the selections have."""
+    _keep("coverage", {"complete": complete, "selections": dict(selections), "missing": list(missing)})
 
 
 def fuzz(summary: Mapping[str, Any]) -> None:
@@ -93,6 +116,10 @@ def read() -> dict[str, Any]:
     return found
 
 
+def _section(kind: str, selection: Selection) -> str:
+    return kind if selection == Selection() else f"{kind} {selection.name}"
+
+
 def _keep(section: str, content: dict[str, Any]) -> None:
     numbers = {**read(), section: {"when": _when(), **content}}
     NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -113,10 +140,34 @@ def _when() -> str:
 def page(numbers: Mapping[str, Any]) -> str:
     """RESULTS.md."""
     lines = ["# Results of the conformance tests", "", "Written by `--record`; not to be edited.", ""]
-    for section, show in (("suite", _suite), ("seeds", _seeds), ("files", _files), ("fuzz", _fuzz)):
-        if section in numbers:
-            lines += show(numbers[section])
+    if "coverage" in numbers:
+        lines += _coverage(numbers["coverage"])
+    for kind, show in (("suite", _suite), ("seeds", _seeds), ("files", _files)):
+        for selection in SELECTIONS.values():
+            if _section(kind, selection) in numbers:
+                lines += show(numbers[_section(kind, selection)])
+    if "fuzz" in numbers:
+        lines += _fuzz(numbers["fuzz"])
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _coverage(found: Mapping[str, Any]) -> list[str]:
+    lines = [f"| {name} | {count} |" for name, count in found["selections"].items()]
+    return [
+        "## Which tests there are", "",
+        "    make conformance OPS=--coverage", "",
+        f"- {found['when']}",
+        f"- {found['complete']} names in the official list of all profiles and extensions",
+        f"- in no selection: {len(found['missing'])}", "",
+        "| selection | names |", "|---|---:|", *lines, "",
+    ]  # fmt: skip
+
+
+def _make(found: Mapping[str, Any], options: str) -> str:
+    """The command that gives this section; `options` are those of run.py."""
+    profile = found.get("profile", "int")
+    chosen = "" if profile == "int" else f" PROFILE={profile}"
+    return f"    make conformance{chosen} OPS={options}"
 
 
 def _suite(found: Mapping[str, Any]) -> list[str]:
@@ -124,8 +175,8 @@ def _suite(found: Mapping[str, Any]) -> list[str]:
     ours, reference = found["engine_seconds"], found["reference_seconds"]
     start = "compiled in this time" if found["compiled"] else "compiled by an earlier run"
     return [
-        "## The official suite", "",
-        "    make conformance OPS=--record", "",
+        f"## The official suite: {found.get('profile', 'int')}", "",
+        _make(found, "--record"), "",
         f"- {found['when']}",
         f"- {found['target']}",
         f"- generated by `tosa_verif_conformance_generator {found['generator']} --operators OPERATOR`",
@@ -143,8 +194,8 @@ def _suite(found: Mapping[str, Any]) -> list[str]:
 def _seeds(found: Mapping[str, Any]) -> list[str]:
     chosen = " ".join(map(str, found["seeds"]))
     return [
-        "## Other seeds", "",
-        f'    make conformance OPS="--seeds {chosen} --record"', "",
+        f"## Other seeds: {found.get('profile', 'int')}", "",
+        _make(found, f'"--seeds {chosen} --record"'), "",
         f"- {found['when']}",
         f"- generated by `tosa_verif_build_tests --seed N {found['generator']} --test-selection-criteria default`",
         f"- positive and negative tests, spread over the operators; run like the official ones, {found['seconds']} s",
@@ -156,8 +207,8 @@ def _seeds(found: Mapping[str, Any]) -> list[str]:
 
 def _files(found: Mapping[str, Any]) -> list[str]:
     return [
-        "## Files", "",
-        '    make conformance OPS="--files --record"', "",
+        f"## Files: {found.get('profile', 'int')}", "",
+        _make(found, '"--files --record"'), "",
         f"- {found['when']}",
         f"- {found['graphs']} graphs of the official tests, written, read back, written again as `.tosa` and `.json`",
         "- the reference model runs what we wrote, with the verdict and the outputs of the original",

@@ -1,9 +1,11 @@
 """Official TOSA tests on our engine: generate those of the operators asked for, run them, print the totals.
 
     python conformance/run.py add RESCALE conv2d_3x3    these operators
-    python conformance/run.py                           the whole selection, with EXT-DYNAMIC
+    python conformance/run.py                           the integer selection
+    python conformance/run.py --profile fp              the floating-point selection; --profile all: every selection
     python conformance/run.py --seeds 1 2 3             unofficial tests with other seeds, all operators
     python conformance/run.py --files                   the official tests' graphs, written and read back
+    python conformance/run.py --coverage                which names of the complete official list the selections have
 
 Exit code 0 only where every test ran and ended as expected.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -22,43 +25,69 @@ from typing import TYPE_CHECKING
 import record
 from official_runner import OfficialRunner, write_xunit
 from other_seeds import KINDS, generate_seed, operator_of, spread
-from suite_cache import Selection, generate, known_operators, parts_of, tests_in, tools_version
+from suite_cache import (
+    SELECTIONS,
+    Part,
+    Selection,
+    all_names,
+    empty,
+    generate,
+    known_operators,
+    listed,
+    parts_of,
+    size,
+    test_names,
+    tests_in,
+    tools_version,
+)
 
 from tosa_engine.compliance import ENGINES, Totals
 from tosa_engine.errors import TosaEngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from official_runner import Batch, Result
 
 HERE = Path(__file__).resolve().parent
 CI_PARTS = ("add", "rescale", "table", "conv2d_3x3")
 SEED_TESTS = 2000
-BATCH = 2000
+TOGETHER = 16  # operators in one process
+GB = 10**9
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    selection = Selection()
-    cache = options.cache.resolve() / f"tosa-tools-{tools_version()}" / selection.key
-    print(f"official tests {selection.version} for {selection.target} on the {options.engine}, kept in {cache}")
     try:
-        if options.files:
-            return _files(options, selection, cache)
-        return _seeds(options, selection, cache) if options.seeds else _suite(options, selection, cache)
+        if options.coverage:
+            return _coverage(options)
+        names = list(SELECTIONS) if options.profile == "all" else [options.profile]
+        return max(_selected(options, SELECTIONS[name]) for name in names)
     except TosaEngineError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
 
 
+def _selected(options: argparse.Namespace, selection: Selection) -> int:
+    cache = options.cache.resolve() / f"tosa-tools-{tools_version()}" / selection.key
+    print(f"official tests {selection.version} for {selection.target} on the {options.engine}, kept in {cache}")
+    if options.files:
+        return _files(options, selection, cache)
+    return _seeds(options, selection, cache) if options.seeds else _suite(options, selection, cache)
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="such as add, ADD or conv2d_3x3")
+    parser.add_argument("--profile", choices=[*SELECTIONS, "all"], default="int", help="which selection (int)")
     parser.add_argument("--ci", action="store_true", help=f"only {' '.join(CI_PARTS)}")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="unofficial tests with these seeds instead")
     parser.add_argument("--tests", type=int, default=SEED_TESTS, metavar="N", help=f"of all seeds ({SEED_TESTS})")
     parser.add_argument("--files", action="store_true", help="write and read the tests' graphs instead of running them")
+    parser.add_argument(
+        "--coverage", action="store_true", help="compare the selections with the complete list of names"
+    )
+    parser.add_argument("--disk", type=float, default=40, metavar="GB", help="delete data of done tests beyond it (40)")
     parser.add_argument("--engine", choices=list(ENGINES), default="kernels", help="what executes the graphs")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
     parser.add_argument("--resume", action="store_true", help="keep what these sources gave for an operator before")
@@ -79,20 +108,20 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _suite(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
-    tests = _tests(options, selection, cache)
-    results, seconds, good = _run(options, selection, cache, "suite", tests)
+    groups = split("suite", _parts(options, selection))
+
+    def find(group: list[Part]) -> dict[str, list[Path]]:
+        return {part.name: tests_in(selection, listed(selection, part.operator, cache), part) for part in group}
+
+    results, seconds, good = _run(options, selection, cache, groups, find)
     if options.record:
         record.suite(selection, results, seconds, compiled=options.compile, jobs=options.jobs)
     return 0 if good else 1
 
 
-def _tests(options: argparse.Namespace, selection: Selection, cache: Path) -> dict[str, list[Path]]:
-    """The tests asked for, by part, generated where they aren't there yet."""
+def _parts(options: argparse.Namespace, selection: Selection) -> list[Part]:
     known = known_operators(selection)
-    parts = parts_of(list(CI_PARTS) if options.ci else options.operators or known, known)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        folders = pool.map(lambda part: generate(selection, part.operator, cache), parts)
-        return {part.name: tests_in(folder, part) for part, folder in zip(parts, folders, strict=True)}
+    return parts_of(list(CI_PARTS) if options.ci else options.operators or known, known)
 
 
 def _seeds(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
@@ -100,7 +129,12 @@ def _seeds(options: argparse.Namespace, selection: Selection, cache: Path) -> in
     tests: dict[str, list[Path]] = {}
     for test in sorted(spread(folders, options.tests)):
         tests.setdefault(operator_of(test), []).append(test)
-    results, seconds, good = _run(options, selection, cache, "seeds", dict(sorted(tests.items())))
+    groups = split("seeds", [Part(name) for name in sorted(tests)])
+
+    def find(group: list[Part]) -> dict[str, list[Path]]:
+        return {part.name: tests[part.name] for part in group}
+
+    results, seconds, good = _run(options, selection, cache, groups, find)
     if options.record:
         record.seeds(selection, options.seeds, results, seconds)
     return 0 if good else 1
@@ -109,8 +143,13 @@ def _seeds(options: argparse.Namespace, selection: Selection, cache: Path) -> in
 def _files(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
     from round_trip import round_trips
 
-    tests = _tests(options, selection, cache)
-    files = round_trips([test for part in tests.values() for test in part], options.jobs)
+    parts = _parts(options, selection)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        folders = pool.map(lambda part: generate(selection, part.operator, cache), parts)
+        tests = [
+            test for part, folder in zip(parts, folders, strict=True) for test in tests_in(selection, folder, part)
+        ]
+    files = round_trips(tests, options.jobs)
     print(
         f"{files.graphs} graphs written, read and written again; {len(files.unlike)} problems", *files.unlike, sep="\n"
     )
@@ -119,30 +158,52 @@ def _files(options: argparse.Namespace, selection: Selection, cache: Path) -> in
     return 0 if files.good else 1
 
 
+def _coverage(options: argparse.Namespace) -> int:
+    """Say which names of the complete list no selection has, as far as the tests are generated."""
+    cache = options.cache.resolve() / f"tosa-tools-{tools_version()}"
+    complete = all_names(Selection.version, cache)
+    made = {name: test_names(selection, cache / selection.key) for name, selection in SELECTIONS.items()}
+    missing = sorted(complete - set().union(*made.values()))
+    for name, its in made.items():
+        print(f"{name}: {len(its)} tests, {len(complete & its)} of the {len(complete)} names of the complete list")
+    print(f"in no selection: {len(missing)}", *missing, sep="\n")
+    if options.record:
+        record.coverage(len(complete), {name: len(complete & its) for name, its in made.items()}, missing)
+    return 1 if missing else 0
+
+
 def _run(
-    options: argparse.Namespace, selection: Selection, cache: Path, name: str, tests: Mapping[str, list[Path]]
+    options: argparse.Namespace,
+    selection: Selection,
+    cache: Path,
+    groups: Mapping[str, list[Part]],
+    find: Callable[[list[Part]], dict[str, list[Path]]],
 ) -> tuple[list[Result], float, bool]:
-    """Every part's result, the wall time of all, and whether all is well. Totals are printed as they come."""
+    """Every part's result, the wall time of all, and whether all is well. Totals are printed as they come.
+
+    A group's tests are found, run and noted before the next group's: the disk need not hold all of them at once.
+    """
     start = time.monotonic()
     runner = OfficialRunner(options.engine, selection.target, cache / "results", options.resume)
 
-    def run(named: tuple[str, dict[str, list[Path]]]) -> Batch:
-        batch = runner.run(*named)
+    def run(name: str) -> Batch:
+        suite = [part.operator for part in groups[name]] if name.startswith("suite") else []
+        batch = runner.run(name, find(groups[name]), lambda: [generate(selection, one, cache) for one in suite])
         for result in batch.results:
             if result.totals.count:
                 print(f"{result.name}: {result.totals}", *result.failures, sep="\n  ", flush=True)
+        _bound(options.disk * GB, cache, suite)
         return batch
 
-    batches = split(name, tests)
     with tempfile.TemporaryDirectory() as empty:
         if options.compile:
             os.environ["TOSA_ENGINE_CACHE_DIR"] = empty
         pool = ThreadPoolExecutor(options.jobs)
         try:
-            done = dict(zip(batches, pool.map(run, batches.items()), strict=True))
+            done = dict(zip(groups, pool.map(run, groups), strict=True))
         finally:
             pool.shutdown(cancel_futures=True)
-    results = sorted((r for batch in done.values() for r in batch.results), key=lambda r: list(tests).index(r.name))
+    results = [r for batch in done.values() for r in batch.results]
     seconds = time.monotonic() - start
     total = sum((r.totals for r in results), Totals())
     ours, reference = sum(r.engine_seconds for r in results), sum(r.reference_seconds for r in results)
@@ -152,14 +213,19 @@ def _run(
     return results, seconds, bool(total.count) and all(r.good for r in results)
 
 
-def split(name: str, tests: Mapping[str, list[Path]]) -> dict[str, dict[str, list[Path]]]:
-    """Parts together in batches of about `BATCH` tests: a process for each batch, not for each part."""
-    batches: list[dict[str, list[Path]]] = [{}]
-    for part, its in tests.items():
-        if sum(map(len, batches[-1].values())) >= BATCH:
-            batches.append({})
-        batches[-1][part] = its
-    return {f"{name}-{i}-of-{len(batches)}": batch for i, batch in enumerate(batches, 1)}
+def _bound(limit: float, cache: Path, operators: Sequence[str]) -> None:
+    """Print what the cache takes; beyond the limit, delete the data of these operators' tests, which have been run."""
+    used, free = size(cache), shutil.disk_usage(cache).free
+    print(f"disk: {used / GB:.2f} GB of tests, {free / GB:.1f} GB free", flush=True)
+    if used > limit:
+        for operator in operators:
+            empty(operator, cache)
+
+
+def split(name: str, parts: Sequence[Part]) -> dict[str, list[Part]]:
+    """Groups of operators: a process for each group, not for each operator."""
+    groups = [list(parts[i : i + TOGETHER]) for i in range(0, len(parts), TOGETHER)]
+    return {f"{name}-{i}-of-{len(groups)}": group for i, group in enumerate(groups, 1)}
 
 
 if __name__ == "__main__":

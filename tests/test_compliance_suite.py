@@ -60,6 +60,30 @@ def test_selections_have_folders_of_their_own(modules: Callable[[str], Any]) -> 
     assert selection().target.split(",") == ["PRO-INT", *(f"EXT-{name}" for name in extensions)]
 
 
+def test_named_selections(modules: Callable[[str], Any]) -> None:
+    """Keys name folders of generated tests, which take hours: a change here is one on purpose."""
+    cache = modules("suite_cache")
+    assert {name: selection.key for name, selection in cache.SELECTIONS.items()} == {
+        "int": "1.0.2-8ec73d423b", "fp": "1.0.2-f0ec3ac5ea", "both": "1.0.2-f6fdc29bc9",
+    }  # fmt: skip
+    assert [selection.name for selection in cache.SELECTIONS.values()] == ["int", "fp", "both"]
+
+
+def test_a_selection_of_some_names(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
+    cache = modules("suite_cache")
+    both = cache.SELECTIONS["both"]
+    kinds = {operator: both.wants(operator) for operator in ("add", "reduce_all", "transpose", "transpose_conv2d")}
+    assert kinds == {"add": "", "reduce_all": "positive", "transpose": "", "transpose_conv2d": "negative"}
+    assert cache.Selection().wants("add") == "both"
+    tools.made = [f"operators/reduction/reduce_all/{name}_b_axis0" for name in ("reduce_all_9x5x7x3x3", "reduce_all_2")]
+    folder = cache.generate(both, "reduce_all", tmp_path)
+    found = [t.name for t in cache.tests_in(both, folder, cache.Part("reduce_all"))]
+    assert found == ["reduce_all_9x5x7x3x3_b_axis0"]
+    assert cache.test_names(both, tmp_path) == set(found)
+    assert cache.tests_in(both, cache.generate(both, "add", tmp_path), cache.Part("add")) == []
+    assert len(tools.calls) == 1
+
+
 class Tools:
     """Stands for Arm's tools: the generator writes the tests of `made`; the runner notes how they end."""
 
@@ -75,6 +99,7 @@ class Tools:
                 folder = options["cwd"] / "tests" / test
                 folder.mkdir(parents=True)
                 (folder / "desc.json").write_text("{}")
+                (folder / "data.json").write_text("[1]")
             return subprocess.CompletedProcess(command, self.code, "", "it broke")
         self.calls.append(Path(command[1]).name)
         listed = Path(command[command.index("--test-list") + 1]).read_text().split()
@@ -115,7 +140,11 @@ def test_what_is_finished_is_not_generated_again(modules: Callable[[str], Any], 
     folder = cache.generate(cache.Selection(), "add", tmp_path)
     assert cache.generate(cache.Selection(), "add", tmp_path) == folder
     assert len(tools.calls) == 1
-    assert [t.name for t in cache.tests_in(folder, cache.Part("add"))] == ["add_1", "add_2", "add_ERRORIF"]
+    assert [t.name for t in cache.tests_in(cache.Selection(), folder, cache.Part("add"))] == [
+        "add_1",
+        "add_2",
+        "add_ERRORIF",
+    ]
 
 
 def test_what_is_not_finished_is_generated_afresh(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
@@ -125,14 +154,14 @@ def test_what_is_not_finished_is_generated_afresh(modules: Callable[[str], Any],
         cache.generate(cache.Selection(), "add", tmp_path)
     tools.code, tools.made = 0, ["operators/ew/add/add_9"]
     folder = cache.generate(cache.Selection(), "add", tmp_path)
-    assert [t.name for t in cache.tests_in(folder, cache.Part("add"))] == ["add_9"]
+    assert [t.name for t in cache.tests_in(cache.Selection(), folder, cache.Part("add"))] == ["add_9"]
 
 
 def test_a_folder_that_the_selection_lacks(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
     cache = modules("suite_cache")
     folder = cache.generate(cache.Selection(), "conv2d", tmp_path)
     with pytest.raises(UsageError, match="no official tests for 'conv2d_7x7'; there are some for: add"):
-        cache.tests_in(folder, cache.Part("conv2d", "conv2d_7x7"))
+        cache.tests_in(cache.Selection(), folder, cache.Part("conv2d", "conv2d_7x7"))
 
 
 def run_script(modules: Callable[[str], Any], tmp_path: Path, *arguments: str) -> int:
@@ -146,6 +175,37 @@ def test_good_totals(
     assert tools.calls == ["conformance.tosa_verif_conformance_generator", "timed_runner.py"]
     assert f"add: {GOOD}" in capsys.readouterr().out
     assert 'name="add_2"' in (tmp_path / "result.xml").read_text()
+
+
+def test_data_are_deleted_beyond_the_limit_and_made_again(
+    modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_script(modules, tmp_path, "add", "--disk", "0") == 0
+    assert "disk: 0.00 GB of tests" in capsys.readouterr().out
+    cache = modules("suite_cache")
+    folder = tmp_path / "tosa-tools-1" / cache.Selection().key
+    (test,) = folder.rglob("add_1")
+    assert [file.name for file in test.iterdir()] == ["desc.json"]
+    tools.calls.clear()
+    assert run_script(modules, tmp_path, "add", "--resume", "--disk", "0") == 0
+    assert tools.calls == []  # its results are kept
+    assert run_script(modules, tmp_path, "add") == 0
+    assert tools.calls == ["conformance.tosa_verif_conformance_generator", "timed_runner.py"]
+    assert (test / "data.json").is_file()
+
+
+def test_coverage(
+    modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tosa-tools-1").mkdir()
+    (tmp_path / "tosa-tools-1" / "names-1.0.2.txt").write_text("add_1\nadd_2\nadd_7\n")
+    assert run_script(modules, tmp_path, "add") == 0
+    capsys.readouterr()
+    assert run_script(modules, tmp_path, "--coverage") == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "int: 3 tests, 2 of the 3 names of the complete list", "fp: 0 tests, 0 of the 3 names of the complete list",
+        "both: 0 tests, 0 of the 3 names of the complete list", "in no selection: 1", "add_7",
+    ]  # fmt: skip
 
 
 def test_bad_totals(
@@ -206,7 +266,7 @@ def test_the_official_runner_sees_a_wrong_element(modules: Callable[[str], Any],
     pytest.importorskip("tosa_reference_model", reason="needs tosa-tools, the extra `conformance`")
     cache, report = modules("suite_cache"), importlib.import_module("tosa_engine.compliance")
     kept = root / "conformance" / "cache" / f"tosa-tools-{cache.tools_version()}" / cache.Selection().key
-    tests = cache.tests_in(cache.generate(cache.Selection(), "add", kept), cache.Part("add"))
+    tests = cache.tests_in(cache.Selection(), cache.generate(cache.Selection(), "add", kept), cache.Part("add"))
     some = [str(t) for t in tests if t.name in ("add_27_i32", "add_27_i32_is") or "RankMismatch" in t.name]
     (tmp_path / "broken_sut_run.py").write_text(BROKEN)
     (tmp_path / "list.txt").write_text("\n".join(some))
