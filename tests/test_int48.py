@@ -13,6 +13,7 @@ from tosa_engine import oracle
 from tosa_engine.errors import RequireViolation
 from tosa_engine.kernels import variants
 from tosa_engine.kernels._jit import has
+from tosa_engine.probe import Probe
 from tosa_engine.run import Session
 from tosa_engine.types import DType, i8, i16, i32, i48
 
@@ -156,3 +157,76 @@ def test_sums_beyond_int32_are_scaled_from_int64(case: str, variant: str, monkey
         session = Session(graph, 2)
         assert session.plan().steps[0].operators == f"{op}+RESCALE"
         np.testing.assert_array_equal(session.run(["y"], feeds)[0], oracle.run(graph, feeds)["y"])
+
+
+def stored(session: Session, feeds: dict[str, Array]) -> Array:
+    """The accumulator, which is stored because it is looked at."""
+    seen: list[Array] = []
+    session.run(None, feeds, [Probe(lambda node, tensor, value: seen.append(value), ["acc"])])
+    return seen[0]
+
+
+PRODUCTS = {"odd": (2, 7, 5, 33), "square": (3, 16, 32, 16), "deep": (1, 3, 1101, 20), "tall": (1, 45, 8, 17)}
+
+
+def product(net: Net, shape: tuple[int, int, int, int]) -> dict[str, Shape]:
+    """acc = a x b; the shapes of both."""
+    n, h, c, w = shape
+    sizes = {"a": (n, h, c), "b": (n, c, w)}
+    zeros = net.const(i16, [0]), net.const(i16, [0])
+    net.op("MATMUL", "acc", i48, *(net.input(name, i16, *size) for name, size in sizes.items()), *zeros)
+    return sizes
+
+
+@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_products_of_int16_matrices(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scaled and as they are; random, and all the least or the greatest value, whose sums are the largest."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    width = PRODUCTS[case][3]
+    for per_channel, to, shift in (
+        (False, i16, 33),
+        (True, i16, 40),
+        (False, i32, 31),
+        (False, i8, 60),
+        (True, i8, 38),
+    ):
+        net = Net()
+        sizes = product(net, PRODUCTS[case])
+        count = width if per_channel else 1
+        zero = -4 if to is i8 else 0
+        scaled(net, "y", "acc", to, [32767 - i for i in range(count)], [shift + i % 3 for i in range(count)], zero)
+        graph = net.done("y")
+        session, apart = Session(graph, 2), Session(graph, 1)
+        assert [step.operators for step in session.plan().steps] == ["MATMUL+RESCALE"]
+        for values in (None, (-32768, -32768), (-32768, 32767), (32767, 32767), (-32768, 127), (32767, 128)):
+            if values is None:
+                feeds = {name: some(i16, size, len(name)) for name, size in sizes.items()}
+            else:
+                feeds = {n: np.full(sizes[n], v, np.int16) for n, v in zip(sizes, values, strict=True)}
+            np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])
+            np.testing.assert_array_equal(
+                stored(apart, feeds), feeds["a"].astype(np.int64) @ feeds["b"].astype(np.int64)
+            )
+
+
+@pytest.mark.parametrize("variant", HOST)
+def test_a_product_that_is_proved_to_fit_int32(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    net = Net()
+    zeros = net.const(i16, [0]), net.const(i16, [0])
+    inputs = [net.input("a", i16, 2, 7, 9), net.input("b", i16, 2, 9, 21)]
+    small = [
+        net.op("CLAMP", f"small_{x}", i16, x, min_val=-most, max_val=most, nan_mode="PROPAGATE")
+        for x, most in zip(inputs, (32767, 7000), strict=True)
+    ]
+    net.op("MATMUL", "acc", i48, *small, *zeros)
+    scaled(net, "y", "acc", i16, [17000], [31])
+    graph = net.done("y")
+    feeds = {"a": some(i16, (2, 7, 9), 1), "b": some(i16, (2, 9, 21), 2)}
+    session = Session(graph, 2)
+    *_, last = session.plan().steps
+    assert last.operators == "MATMUL+RESCALE"
+    assert last.work is not None
+    assert last.work.bind.__qualname__.startswith("matmul_int.")
+    np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])

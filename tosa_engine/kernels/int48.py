@@ -52,7 +52,7 @@ def steps_at_once(weight: Array) -> int:
 
 
 def scaling_numbers(epilogue: Epilogue | None, bias: Array) -> Array:
-    """What int48 sums are scaled by: see `int48_loops.finish`."""
+    """What int48 sums are scaled by: see `scale_wide`."""
     if epilogue is None:
         return np.concatenate([[0, 0, 0, 0], bias]).astype(np.int64)
     multiplier, shift = (np.broadcast_to(a, bias.shape).astype(np.int64) for a in (epilogue.multiplier, epilogue.shift))

@@ -133,7 +133,7 @@ def emit_store(builder: Any, value: Any, out: Any, to: Any, bits: int, mask: Any
     builder.call(e.declare(builder, kind, name), [value, target, e.I32(bits // 8), mask])
 
 
-def _rows_loop(builder: Any, rows: Any, body: Callable[[Any], None]) -> None:
+def counted_rows(builder: Any, rows: Any, body: Callable[[Any], None]) -> None:
     """body(r) for r < rows; rows is at least 1."""
     entry, loop, done = builder.block, builder.append_basic_block("row"), builder.append_basic_block("rows_done")
     builder.branch(loop)
@@ -175,7 +175,7 @@ def _make(words: bool) -> Any:
                     to = builder.add(builder.add(args[8], e.I64(part)), builder.mul(r, args[9]))
                     emit_store(builder, result, out_data, to, bits, None)
 
-                _rows_loop(builder, args[10], row)
+                counted_rows(builder, args[10], row)
             return context.get_dummy_value()
 
         return sig, codegen

@@ -1,6 +1,6 @@
 """Kernels of the tensor operators: how weights are packed, how work is split, which loop runs.
 
-CONV2D and MATMUL stand on the tile (but for int16 matrix products) where it is proved that the accumulator can't
+CONV2D and MATMUL stand on the tile where it is proved that the accumulator can't
 overflow on the way (no REQUIRE can fail); where it isn't, `wide_loops` sums in 64 bits and tests every partial sum in
 the specification's order.
 """
@@ -19,7 +19,7 @@ from .depthwise import depthwise_int8
 from .epilogue import parameters
 from .floats import NARROW, in_fp32
 from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
-from .matmul import matmul_int, matmul_wide
+from .matmul import matmul_int, matmul_int16
 from .packing import (
     buffer_sizes,
     flatten_pointwise,
@@ -178,7 +178,7 @@ KERNELS = {
     ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV, epilogue=True),
     ("MATMUL", "i8_i32"): Kernel(matmul_int, ("A_zp", "B_zp"), epilogue=True),
-    ("MATMUL", "i16_i48"): Kernel(matmul_wide, ("A_zp", "B_zp")),
+    ("MATMUL", "i16_i48"): Kernel(matmul_int16, ("A_zp", "B_zp"), epilogue=True),
     ("MAX_POOL2D", "i8"): Kernel(max_pool2d),
     ("MAX_POOL2D", "i16"): Kernel(max_pool2d),
     ("MAX_POOL2D", "fp32"): Kernel(max_pool2d),
