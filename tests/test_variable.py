@@ -231,7 +231,7 @@ def test_types_that_variables_cannot_have() -> None:
     graph = exchange()
     graph.main.operators[0].attributes["type"] = types.i16
     assert [str(p) for p in check(graph)] == [
-        "VARIABLE.types: no row of supported data types has type: i16; rows: i8; fp32 (node 'VARIABLE')"
+        "VARIABLE.types: no row of supported data types has type: i16; rows: i8; fp16; fp32 (node 'VARIABLE')"
     ]
     labels = {p.label for p in check(exchange(), Target(extensions=frozenset({"EXT-DYNAMIC"})))}
     assert labels == {"VARIABLE.profile", "VARIABLE_READ.profile", "VARIABLE_WRITE.profile"}

@@ -95,9 +95,11 @@ def transfer(call: Call, intervals: Mapping[str, Interval]) -> tuple[Interval | 
     `intervals` has the integer inputs by tensor name; of those it lacks, all values of the type are assumed.
     """
     function = TRANSFERS.get(call.spec.name)
-    if function is None:
-        return None, []
     facts = Facts(call)
+    if function is None:
+        if call.spec.pure:  # of floats alone
+            facts.depends(*(r.label.partition(".")[2] for r in call.spec.requires))
+        return None, facts.findings
     arguments: dict[str, Any] = {}
     floats = False
     for argument in call.spec.inputs:
