@@ -50,8 +50,8 @@ def tiled_float(simd, a, rows, b, offsets, bias, limits, out):
     size = b.size // (out.shape[1] // NR)
     for panel in range(0, out.shape[1] // NR, across):
         float_tile.tiles(
-            simd, a, rows, out.shape[0], b, panel * size, size, across, offsets, size // NR, bias, panel * NR, limits,
-            out.reshape(-1), panel * NR, out.shape[1], out.shape[1] - panel * NR,
+            simd, a, rows, out.shape[0], b, panel * size, size, NR, across, offsets, size // NR, bias, panel * NR,
+            limits, out.reshape(-1), panel * NR, out.shape[1], out.shape[1] - panel * NR,
         )  # fmt: skip
 
 

@@ -50,14 +50,16 @@ def count(simd: Variant, text: str, least: int) -> None:
 
 @pytest.mark.parametrize("simd", NATIVE, ids=lambda v: v.name)
 def test_the_tile_is_made_of_fused_operations(simd: Variant) -> None:
+    from tosa_engine.kernels import emitting
     from tosa_engine.kernels.float_tile_emit import FloatTile, Target, shapes
 
+    packed = emitting.I64(16)
     for rows, panels in shapes(simd):
         made = FloatTile(simd, rows, panels)
 
         def emit(builder: Any, data: list[Any], numbers: list[Any], made: FloatTile = made) -> None:
             a, b, bias, limits, out, starts = data
-            sums = made.sums(builder, a, starts, b, numbers[0], starts, numbers[1], numbers[2])
+            sums = made.sums(builder, a, starts, b, numbers[0], packed, starts, numbers[1], numbers[2])
             made.store(builder, sums, Target(bias, numbers[3], limits, out, *numbers[4:8]))
 
         text = assembly(simd, 8, emit)

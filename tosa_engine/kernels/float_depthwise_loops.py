@@ -39,7 +39,8 @@ from .float_depthwise_places import (
     TOP,
     WIDTH,
 )  # fmt: skip
-from .float_tile import clip, fma
+from .float_fma import exact
+from .float_tile import clip
 
 if JIT:
     from .float_depthwise_emit import windows
@@ -57,7 +58,7 @@ def plain_windows(
             for ky in range(height):
                 for kx in range(width):
                     value = a[at + p * pixel + ky * row + kx * column + j]
-                    total = fma(value, w[w_at + ky * w_row + kx * w_column + j], total)
+                    total = exact(value, w[w_at + ky * w_row + kx * w_column + j], total)
             out[to + p * channels + j] = clip(total + bias[j], limits[0], limits[1])
 
 

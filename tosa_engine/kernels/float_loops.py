@@ -94,47 +94,8 @@ def conv(
             across = tile_width(simd, pixels, end - panel)
             channel = panel * NR
             tiles(
-                simd, source, rows, pixels, b, panel * size, size, across, offsets, length, bias, channel, limits, out,
-                base + channel, g[CHANNELS], g[CHANNELS] - channel,
-            )  # fmt: skip
-            panel += across
-    return -1
-
-
-@jit
-def pack_panel(y: Any, source: int, depth: int, width: int, count: int, b: Any) -> None:
-    """One panel of a matrix [depth, width]; missing columns are zeros."""
-    if count < NR:
-        fill(np.float32(0.0), b)
-    for k in range(depth):
-        copy(y[source + k * width : source + k * width + count], b[k * NR : k * NR + count])
-
-
-@jit
-def matmul(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, bias: Any, limits: Any, out: Any, rows: Any, b: Any, low: int,
-    high: int,
-) -> int:  # fmt: skip
-    """MATMUL of float32: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
-    height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
-    size = depth * NR
-    for unit in range(low, high):
-        group, block, batch = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS], unit // g[GROUPS] // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], height - first)
-        if unit == low or group == 0:
-            straight((batch * height + first) * depth, depth, lines, rows)
-        panel, end = group_panels(simd, g, group)
-        while panel < end:
-            across = tile_width(simd, lines, end - panel)
-            column = panel * NR
-            for p in range(across):
-                source, count = batch * depth * width + column + p * NR, min(NR, width - column - p * NR)
-                pack_panel(y, source, depth, width, count, b[p * size : (p + 1) * size])
-            to = (batch * height + first) * width + column
-            tiles(
-                simd, x, rows, lines, b, 0, size, across, offsets, depth, bias, column, limits, out, to, width,
-                width - column,
+                simd, source, rows, pixels, b, panel * size, size, NR, across, offsets, length, bias, channel, limits,
+                out, base + channel, g[CHANNELS], g[CHANNELS] - channel,
             )  # fmt: skip
             panel += across
     return -1

@@ -73,9 +73,11 @@ class FloatTile:
         return e.vector(e.FLOAT, self.simd.lanes)
 
     def sums(
-        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, runs: Any, length: Any
-    ) -> list[Any]:
-        """The accumulators: `runs` runs of `length` steps along K, each from its distance in `offsets` on."""
+        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, pitch: Any, offsets: Any, runs: Any, length: Any,
+    ) -> list[Any]:  # fmt: skip
+        """The accumulators: `runs` runs of `length` steps along K, each from its distance in `offsets` on. Steps of b
+        lie `pitch` elements apart, panels `size`.
+        """
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
         lefts = [builder.gep(a, [row]) for row in first]
         per_panel = NR // self.simd.lanes
@@ -96,8 +98,9 @@ class FloatTile:
         def steps(here: list[Any], base: Any, unrolled: int) -> Any:
             def body(k: Any, totals: list[Any]) -> list[Any]:
                 for u in range(unrolled):
-                    at = builder.add(k, e.I64(u))
-                    totals = self._step(builder, here, columns, at, builder.add(base, at), totals)
+                    step = builder.add(k, e.I64(u))
+                    at = builder.mul(builder.add(base, step), pitch)
+                    totals = self._step(builder, here, columns, step, at, totals)
                 return totals
 
             return body
@@ -106,9 +109,8 @@ class FloatTile:
         return e.loop(builder, e.I64(0), runs, 1, [clear] * (self.rows * self.vectors), run)[1]
 
     def _step(
-        self, builder: Any, lefts: Sequence[Any], columns: Sequence[Any], k: Any, row: Any, totals: list[Any]
+        self, builder: Any, lefts: Sequence[Any], columns: Sequence[Any], k: Any, at: Any, totals: list[Any]
     ) -> list[Any]:
-        at = builder.mul(row, e.I64(NR))
         loaded = [e.load(builder, column, at, self.kind, WIDTH) for column in columns]
         new = []
         for r, left in enumerate(lefts):
@@ -161,14 +163,14 @@ def _make_tile() -> Any:
     @intrinsic
     def native_tile(
         typingctx: Any, simd: Any, rows: Any, panels: Any, a: Any, row_starts: Any, first: Any, b: Any, start: Any,
-        size: Any, offsets: Any, length: Any, bias: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
-        count: Any, columns: Any,
+        size: Any, pitch: Any, offsets: Any, length: Any, bias: Any, channel: Any, limits: Any, out: Any, to: Any,
+        stride: Any, count: Any, columns: Any,
     ) -> Any:  # fmt: skip
         """`float_tile.plain_tile` of `rows` times `panels`, one of `shapes`, whose first `count` rows are stored."""
         index = numba_types.int64
         sig = numba_types.void(
-            simd, index, index, a, row_starts, index, b, index, index, offsets, index, bias, index, limits, out, index,
-            index, index, index,
+            simd, index, index, a, row_starts, index, b, index, index, index, offsets, index, bias, index, limits, out,
+            index, index, index, index,
         )  # fmt: skip
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -179,10 +181,10 @@ def _make_tile() -> Any:
             def data(i: int, element: Any) -> Any:
                 return e.pointer(context, builder, kinds[i], args[i], element)
 
-            runs = context.make_array(kinds[9])(context, builder, args[9]).nitems
+            runs = context.make_array(kinds[10])(context, builder, args[10]).nitems
             starts, panel = builder.gep(data(4, e.I64), [args[5]]), builder.gep(data(6, e.FLOAT), [args[7]])
-            operands = (data(3, e.FLOAT), starts, panel, args[8], data(9, e.I64), runs, args[10])
-            places = (data(11, e.FLOAT), args[12], data(13, e.FLOAT), data(14, e.FLOAT), *args[15:])
+            operands = (data(3, e.FLOAT), starts, panel, args[8], args[9], data(10, e.I64), runs, args[11])
+            places = (data(12, e.FLOAT), args[13], data(14, e.FLOAT), data(15, e.FLOAT), *args[16:])
             for shape in shapes(simd.variant):
                 chosen = [builder.icmp_signed("==", args[i], e.I64(shape[i - 1])) for i in (1, 2)]
                 with builder.if_then(builder.and_(*chosen)):

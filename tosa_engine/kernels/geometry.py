@@ -29,4 +29,6 @@ BLOCK: Final = 21  # output rows of a unit
 BLOCKS: Final = 22  # units per image and group
 PADDING: Final = 23  # what stands in the packed input where there is none
 IN_PLACE: Final = 24  # 1: rows are read from the input itself
-SIZE: Final = 25
+STRIPE: Final = 25  # MATMUL of floats: panels of the second matrix that are packed at once
+PACKED: Final = 26  # MATMUL of floats: 0 where the second matrix is read in place
+SIZE: Final = 27

@@ -9,9 +9,9 @@ import numpy as np
 from . import float_depthwise_places as place
 from . import geometry as at
 from .floats import through_fp32
-from .packing import buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
+from .packing import TILES, buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
 from .trim import trimmed
-from .variants import MOST_ROWS, variant
+from .variants import MOST_ROWS, PANELS_OF_ONE, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, Kernel, Loop, Work, aligned, constant, flat, geometry
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 NR = 16
 SPEED = 45  # products per nanosecond
+APART = 512  # elements: rows at multiples of it share lines of the cache
+COPIED_BYTES = 2 << 20  # of rows that are copied, to be apart
+STRIPE_BYTES = 384 << 10  # of the second matrix that are packed at once
+IN_PLACE_BYTES = 128 << 10  # of a second matrix that isn't packed
+FEW_ROWS = 8  # up to which the second matrix of a MATMUL isn't packed
+SMALL = 1 << 20  # products that aren't worth more units
+COLUMNS = 1024  # of a unit then
 Limits = tuple[float, float]
 NO_LIMITS: Limits = (-np.inf, np.inf)
 
@@ -40,6 +47,8 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
 
     g, offsets, _ = window_geometry(call, call.IC, 1, 4)
     in_place = flatten_pointwise(call, g)
+    if in_place and call.IC % APART == 0:
+        in_place, g[at.PITCH] = False, call.IC + NR
     b, distances, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), offsets, 1, np.float32)
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC, at.IN_PLACE: in_place})
     units = split(g, panels)
@@ -90,26 +99,61 @@ def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     return Work(call.N * g[place.BLOCKS], 0.02 * call.N * call.OH * call.OW * channels * taps, bind, scratch)
 
 
+def matmul_geometry(call: Call) -> dict[int, int]:
+    """Blocks of rows as large as the copy of them may be, so that few units pack the same panels."""
+    panels = -(-call.W // NR)
+    in_place = call.C % APART != 0
+    pitch = call.C if in_place else call.C + NR
+    groups = -(-panels // variant().panels)
+    most = call.H if in_place else max(MOST_ROWS, COPIED_BYTES // 4 // pitch)
+    if call.N * groups < LEAST_UNITS // 2 and call.H * call.W * call.C > SMALL:
+        most = min(most, max(TILES * MOST_ROWS, -(-call.H * call.N * groups // LEAST_UNITS)))
+    block = min(call.H, -(-most // MOST_ROWS) * MOST_ROWS)
+    blocks = -(-call.H // block)
+    return {
+        at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels, at.IN_PLACE: in_place,
+        at.PITCH: pitch, at.BLOCK: block, at.BLOCKS: blocks,
+        at.PACKED: call.W % NR != 0 or 4 * call.C * call.W > IN_PLACE_BYTES,
+        at.STRIPE: max(1, min(panels, STRIPE_BYTES // (4 * NR * call.C) // PANELS_OF_ONE)) * PANELS_OF_ONE,
+        at.GROUPS: max(1, min(groups, -(-LEAST_UNITS // (blocks * call.N)))),
+    }  # fmt: skip
+
+
 def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     """MATMUL of float32, clipped to the limits of a CLAMP that follows."""
-    from . import float_loops
+    from . import float_matmul_loops
 
-    panels = -(-call.W // NR)
-    g = {
-        at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.PANELS: panels,
-        at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // call.C // MOST_ROWS * MOST_ROWS)),
-    }  # fmt: skip
-    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
-    g[at.GROUPS] = max(1, min(-(-panels // variant().panels), -(-LEAST_UNITS // (g[at.BLOCKS] * call.N))))
+    if call.H <= FEW_ROWS:
+        return matmul_few_rows(call, limits)
+    g = matmul_geometry(call)
     shape, runs = geometry(g), np.zeros(1, np.int64)
-    bias, bounds = aligned(panels * NR, np.float32), np.array(limits, np.float32)
+    bias, bounds = aligned(g[at.PANELS] * NR, np.float32), np.array(limits, np.float32)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return Loop(float_loops.matmul, variant(), x, y, shape, runs, bias, bounds, out)
+        return Loop(float_matmul_loops.matmul, variant(), x, y, shape, runs, bias, bounds, out)
 
-    scratch = ((np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS), (np.dtype(np.float32), call.C * NR * 4))
+    scratch = (
+        (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),
+        (np.dtype(np.float32), 0 if g[at.IN_PLACE] else g[at.BLOCK] * g[at.PITCH]),
+        (np.dtype(np.float32), call.C * NR * g[at.STRIPE] if g[at.PACKED] else 0),
+    )
     return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / SPEED, bind, scratch)
+
+
+def matmul_few_rows(call: Call, limits: Limits) -> Work:
+    from . import float_matmul_loops
+
+    columns = min(call.W, COLUMNS)
+    blocks = -(-call.W // columns)
+    g = {at.HEIGHT: call.H, at.CHANNELS: call.W, at.DEPTH: call.C, at.BLOCK: columns, at.BLOCKS: blocks}
+    shape, bounds = geometry(g), np.array(limits, np.float32)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+        return Loop(float_matmul_loops.few_rows, variant(), x, y, shape, bounds, out)
+
+    return Work(call.N * blocks, call.N * call.H * call.W * call.C / 15, bind)
 
 
 CONV_SUMS = (
