@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 
 from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation
-from tosa_engine.kernels import convolution
+from tosa_engine.kernels._jit import JIT
+from tosa_engine.kernels.work import Chain
+from tosa_engine.plan.program import Single, Span
+from tosa_engine.plan.workspace import Workspace
 from tosa_engine.run import Session
 from tosa_engine.spec.case import Case
 from tosa_engine.types import fp32, i4, i8, i16, i32, i48
@@ -50,10 +54,8 @@ def check(graph: Graph, feeds: dict[str, Array], threads: int = 1) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize("most", [convolution.MOST_PHASES, 0])
-def test_transposed_strides_longer_than_the_kernel(row: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most phases have no weights; beyond MOST_PHASES integers take the loops."""
-    monkeypatch.setattr(convolution, "MOST_PHASES", most)
+def test_transposed_strides_longer_than_the_kernel(row: str) -> None:
+    """Most phases have no weights."""
 
     @settings(max_examples=20)
     @given(st.tuples(*[st.integers(1, 9)] * 2), st.tuples(*[st.integers(1, 4)] * 2), st.data())
@@ -84,6 +86,31 @@ def test_a_stride_of_thousands_is_quick(row: str) -> None:
         stride=(8192, 1),
     )
     check(case.graph(), {"input": numbers(row, (1, 2, 2, 2), 0)})
+
+
+@pytest.mark.parametrize("stride", [(64, 64), (31, 57)])
+def test_thousands_of_phases_are_prepared_at_once(stride: tuple[int, int]) -> None:
+    weight = numbers("i8", (2, 60, 60, 3), 1)
+    graph = convolve("TRANSPOSE_CONV2D", "i8", (1, 2, 3, 3), weight, [7], 4, out_pad=(0,) * 4, stride=stride).graph()
+    session = Session(graph, threads=1)
+    start = time.process_time()
+    plan = session.plan()
+    assert time.process_time() - start < 1.5
+    assert sum(len(run.loops) for b in Workspace(plan, 1).steps if isinstance(run := b.run, Chain)) <= 18
+    check(graph, {"input": numbers("i8", (1, 2, 3, 3), 0)})
+
+
+def test_loops_of_one_step_are_walked_and_shared() -> None:
+    """Copies of several chunks and their convolutions, each shared by three workers."""
+    sizes = {"pad": (1, 1, 1, 1, 2, 0), "stride": (1, 1, 1), "dilation": (1, 1, 1)}
+    case = convolve("CONV3D", "i8", (2, 6, 40, 41, 32), numbers("i8", (18, 3, 3, 3, 32), 1), [5], 3, **sizes)
+    graph, feeds = case.graph(), {"input": numbers("i8", (2, 6, 40, 41, 32), 0)}
+    alone, several = Session(graph, threads=1), Session(graph, threads=3)
+    np.testing.assert_array_equal(alone.run(None, feeds)[0], several.run(None, feeds)[0])
+    bound = Workspace(several.plan(), 3)
+    assert [bool(b.shared) for b in bound.steps] == [JIT]
+    assert [type(part) for part in bound.program.parts] == [Span if JIT else Single]
+    assert len(bound.program.origin) == (8 if JIT else 0)  # four chunks
 
 
 def test_padding_of_a_phase_without_weights_never_meets_infinities() -> None:

@@ -1,4 +1,4 @@
-"""Compiled copies: along strided axes (TRANSPOSE, SLICE, CONCAT, ...), and of rows by index (GATHER, SCATTER).
+"""Compiled copies: along strided axes (TRANSPOSE, SLICE, ...), of rows by index (GATHER, SCATTER), around CONV2D.
 
 Elements are unsigned integers of their size.
 """
@@ -101,4 +101,43 @@ def scatter(
                 return int(n * K * C)
             written[index] = 1
             copy_run(source, w * C, 1, out, (n * K + index) * C, 1, C)
+    return -1
+
+
+@jit
+def stack(x: Any, zero: Any, g: Any, out: Any, low: int, high: int) -> int:
+    """The slices that each output slice of a CONV3D reads become channels of one image. A unit is a row of an image.
+
+    g: ID, IH, IW, IC, OD, KD, stride, dilation, padding before the first slice, first output slice. Where there is no
+    slice stands `zero`.
+    """
+    ID, IH, IW, IC, OD, KD = g[0], g[1], g[2], g[3], g[4], g[5]
+    for unit in range(low, high):
+        image, y = g[9] + unit // IH, unit % IH
+        n, first = image // OD, image % OD * g[6] - g[8]
+        for k in range(KD):
+            depth = first + k * g[7]
+            inside = depth >= 0 and depth < ID
+            source, to = ((n * ID + depth) * IH + y) * IW * IC, (unit * IW * KD + k) * IC
+            for column in range(IW):
+                if inside:
+                    copy_run(x, source + column * IC, 1, out, to + column * KD * IC, 1, IC)
+                else:
+                    copy_run(zero, 0, 0, out, to + column * KD * IC, 1, IC)
+    return -1
+
+
+@jit
+def place(x: Any, rows: Any, runs: Any, g: Any, out: Any, low: int, high: int) -> int:
+    """Runs of each listed row go to the rows of an image. A unit is a listed row of an image.
+
+    rows: (from, to) of each row, within an image; runs: (from, to, count) within a row; g: elements of an image of x,
+    elements of one of `out`.
+    """
+    listed = len(rows) // 2
+    for unit in range(low, high):
+        image, row = unit // listed, unit % listed
+        source, to = image * g[0] + rows[2 * row], image * g[1] + rows[2 * row + 1]
+        for run in range(0, len(runs), 3):
+            copy_run(x, source + runs[run], 1, out, to + runs[run + 1], 1, runs[run + 2])
     return -1

@@ -52,24 +52,32 @@ class Loop:
     """A compiled loop bound to buffers: calls function(*arguments, *scratch, low, high). The arguments are a `Variant`,
     arrays in one dimension and integers. Compiled code can call it without Python (see `kernels.walk`).
 
-    Where `count` is given, `low` and `high` are elements, of which a unit has `BLOCK`; otherwise they are units.
+    Where `count` is given, `low` and `high` are elements, of which a unit has `BLOCK`; otherwise they are units. A loop
+    of a `Chain` may take a part of the step's scratch only.
     """
 
-    __slots__ = ("arguments", "count", "function")
+    __slots__ = ("arguments", "count", "function", "takes")
 
     def __init__(self, function: Callable[..., int], *arguments: Any, count: int | None = None) -> None:
-        self.function, self.count = function, count
+        self.function, self.count, self.takes = function, count, slice(None)
         # one word each in every calling convention
         self.arguments = tuple(int(a) if isinstance(a, (bool, np.bool_)) else a for a in arguments)
 
     def __call__(self, low: int, high: int, scratch: Sequence[Array]) -> int:
         if self.count is not None:
             low, high = low * BLOCK, min(high * BLOCK, self.count)
-        return self.function(*self.arguments, *scratch, low, high)
+        return self.function(*self.arguments, *scratch[self.takes], low, high)
+
+    def taking(self, first: int, end: int) -> Loop:
+        """This loop, with the scratch arrays first .. end - 1 of its step."""
+        self.takes = slice(first, end)
+        return self
 
 
 class Chain:
-    """Loops of one step, one after the other; only the first worker runs them. Each has its own number of units."""
+    """Loops of one step, one after the other, each with its own number of units. Where Python runs them, one worker
+    does; in a walk, each loop is shared on its own.
+    """
 
     __slots__ = ("loops",)
 
@@ -93,6 +101,7 @@ class Work:
     Every output element is computed by one unit in a fixed order, so that splitting changes no byte. `over` are the
     positions of inputs upon which an output of the same size may lie: each of their elements is read for the output's
     element at the same place only, before that is written, and no REQUIRE can fail.
+    `bind` may return a `Chain`: then there is one unit, and `widest` is the units of the loop that has most.
     """
 
     units: int
@@ -100,6 +109,7 @@ class Work:
     bind: Bind
     scratch: tuple[Scratch, ...] = ()
     over: tuple[int, ...] = ()
+    widest: int = 1
 
     @property
     def scratch_bytes(self) -> int:

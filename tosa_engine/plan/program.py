@@ -84,7 +84,7 @@ class Program:
     def _row(self, loop: Loop, units: int, bound: Bound) -> list[int] | None:
         from ..kernels import _jit
 
-        arguments = [(*loop.arguments, *scratch, 0, units) for scratch in bound.scratch]
+        arguments = [(*loop.arguments, *scratch[loop.takes], 0, units) for scratch in bound.scratch]
         address = _jit.entry(loop.function, arguments[0])
         if address is None:
             return None
@@ -100,7 +100,7 @@ class Program:
         row[walk.ENTRY], row[walk.ARGUMENTS], row[walk.PITCH] = address, memory.ctypes.data, size * memory.itemsize
         row[walk.SIZE], row[walk.RANGE], row[walk.UNITS] = size, used - 2, units
         row[walk.BLOCK], row[walk.COUNT] = (1, units) if loop.count is None else (BLOCK, loop.count)
-        row[walk.PIECE] = max(1, units // (self.workers * PIECES)) if bound.shared else 0
+        row[walk.PIECE] = max(1, units // (self.workers * PIECES)) if bound.shared and units > 1 else 0
         return row
 
 

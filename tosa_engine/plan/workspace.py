@@ -99,7 +99,7 @@ def _compiles() -> bool:
 
 
 def can_share(step: Step) -> bool:
-    return step.work is not None and step.work.units > 1 and step.work.cost >= SMALL
+    return step.work is not None and max(step.work.units, step.work.widest) > 1 and step.work.cost >= SMALL
 
 
 def shared_cost(plan: Plan) -> float:
