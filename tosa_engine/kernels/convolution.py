@@ -73,7 +73,7 @@ def conv3d_sums(call: Call, epilogue: Epilogue | None) -> Work:
 
 def wide(call: Call, loop: Callable[..., int], g: Sequence[int]) -> Work:
     """In 64-bit sums, every partial sum tested; a unit is one output position."""
-    weight = np.ascontiguousarray(constant(call, "weight").astype(np.int32) - np.int32(call.weight_zp)).reshape(-1)
+    weight = tensor_ops.in_words(constant(call, "weight"), call.weight_zp)
     bias = per_channel_bias(call, call.OC).astype(np.int64)
     numbers = np.array([*g, call.input_zp, call.acc_t.maximum], np.int64)
 

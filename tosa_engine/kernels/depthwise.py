@@ -11,6 +11,7 @@ from . import depthwise_places as at
 from .depthwise_places import PART, PIXELS, ROWS, UNROLLED, VECTORS, WIDTHS
 from .epilogue import parameters
 from .packing import per_channel_bias
+from .shared import shared
 from .variants import Variant, variant
 from .work import I32_MAX, Epilogue, Loop, Work, aligned, constant, flat
 
@@ -121,6 +122,18 @@ def joined(arrays: Sequence[Array], dtype: Any) -> Array:
     return found
 
 
+def picked_by(channel: int, width: int, weight: Array) -> Array:
+    """The channels of a group, the last one in the place of those that don't exist."""
+    return np.minimum(channel + channels_of(width), weight.shape[2] - 1)
+
+
+@shared
+def pack_groups(weight: Array, lines: int, step: int, groups: Groups, dtype: Any) -> Array:
+    """The weights of all groups, one after the other."""
+    picked = [picked_by(channel, width, weight) for channel, width in groups]
+    return joined([pack_weights(weight, lines, step, one, pairs=dtype is np.int16) for one in picked], dtype)
+
+
 @dataclass(frozen=True)
 class Packed:
     """Weights and scales as the units read them, group after group."""
@@ -136,15 +149,14 @@ class Packed:
         from .scale import BIAS, MULTIPLIER, RIGHT
 
         rows = e32.reshape(-1, pitch)[[BIAS, MULTIPLIER, RIGHT, RIGHT]]
-        weights: list[Array] = []
-        numbers = [e32]
+        weights, numbers = 0, [e32]
         fields: list[int] = []
         for channel, width in groups:
-            picked = np.minimum(channel + channels_of(width), weight.shape[2] - 1)
-            fields += [channel, width, sum(len(a) for a in weights), sum(len(a) for a in numbers)]
-            weights.append(pack_weights(weight, g[at.LINES], g[at.STEP_Y], picked, pairs=dtype is np.int16))
+            picked = picked_by(channel, width, weight)
+            fields += [channel, width, weights, sum(len(a) for a in numbers)]
+            weights += g[at.LINES] * g[at.QUADS] * ROWS * weight.shape[1] * width
             numbers.append(in_vectors(rows, zero, picked))
-        return cls(joined(weights, dtype), joined(numbers, np.int32), fields)
+        return cls(pack_groups(weight, g[at.LINES], g[at.STEP_Y], groups, dtype), joined(numbers, np.int32), fields)
 
 
 def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import geometry as at
+from .shared import shared
 from .variants import MOST_ROWS, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, aligned, constant
 
@@ -80,15 +81,21 @@ def pack_panels(weight: Array, offsets: list[int], group: int, dtype: Any) -> tu
 
     A run that isn't a whole number of steps is filled up with zeros, which meet whatever lies behind it.
     """
+    steps, panels = -(-weight.shape[1] // len(offsets) // group), -(-weight.shape[0] // 16)
+    distances = np.add.outer(np.array(offsets, np.int64), np.arange(steps, dtype=np.int64) * group).reshape(-1)
+    return panels_of_runs(weight, len(offsets), group, dtype), distances, panels
+
+
+@shared
+def panels_of_runs(weight: Array, runs: int, group: int, dtype: Any) -> Array:
     channels, depth = weight.shape
-    runs, run = len(offsets), depth // len(offsets)
+    run = depth // runs
     steps, panels = -(-run // group), -(-channels // 16)
     padded = np.zeros((panels * 16, runs, steps * group), dtype)
     padded[:channels, :, :run] = weight.reshape(channels, runs, run)
     packed = aligned(padded.size, dtype)
     packed[:] = padded.reshape(panels, 16, runs * steps, group).transpose(0, 2, 1, 3).reshape(-1)
-    distances = np.add.outer(np.array(offsets, np.int64), np.arange(steps, dtype=np.int64) * group).reshape(-1)
-    return packed, distances, panels
+    return packed
 
 
 def per_channel_bias(call: Call, channels: int) -> Array:
@@ -105,6 +112,7 @@ def depthwise_weights(call: Call, dtype: Any) -> tuple[Array, int]:
     return weight, panels
 
 
+@shared
 def pairs_of_taps(weight: Array, panels: int) -> Array:
     """[taps, panels * 16] as [panel, pair, 16, 2], an odd number of taps filled up with zeros."""
     from .windows import LANE_ORDER

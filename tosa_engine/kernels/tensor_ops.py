@@ -30,6 +30,7 @@ from .packing import (
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
+from .shared import shared
 from .trim import trimmed
 from .variants import TILE, variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
@@ -105,11 +106,16 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     return depthwise_int8(call, epilogue, np.broadcast_to(accumulator_bound(call), (call.C * call.M,)))
 
 
+@shared
+def in_words(weight: Array, zero: int) -> Array:
+    return np.ascontiguousarray(weight.astype(np.int32) - np.int32(zero)).reshape(-1)
+
+
 def conv2d_wide(call: Call) -> Work:
     """CONV2D in 64-bit sums, every partial sum tested."""
     from . import wide_loops
 
-    weight = np.ascontiguousarray(constant(call, "weight").astype(np.int32) - np.int32(call.weight_zp)).reshape(-1)
+    weight = in_words(constant(call, "weight"), call.weight_zp)
     bias = per_channel_bias(call, call.OC).astype(np.int64)
     out_max = call.out_t.maximum
     checked = not fits_output(call)
@@ -129,7 +135,7 @@ def depthwise_conv2d_wide(call: Call) -> Work:
     """DEPTHWISE_CONV2D in 64-bit sums, every partial sum tested."""
     from . import wide_loops
 
-    weight = np.ascontiguousarray(constant(call, "weight").astype(np.int32) - np.int32(call.weight_zp)).reshape(-1)
+    weight = in_words(constant(call, "weight"), call.weight_zp)
     bias = per_channel_bias(call, call.C * call.M).astype(np.int64)
     g = np.array(
         [call.N, call.IH, call.IW, call.C, call.OH, call.OW, call.M, call.KH, call.KW, *call.stride, *call.dilation,

@@ -32,6 +32,7 @@ import numpy as np
 from . import winograd_places as at
 from .epilogue import parameters
 from .packing import macs, per_channel_bias
+from .shared import shared
 from .variants import Variant, variant
 from .winograd_matrices import G
 from .work import LEAST_UNITS, Epilogue, Loop, Work, aligned, constant, flat
@@ -101,6 +102,7 @@ def nanoseconds(call: Call, simd: Variant) -> float:
     return max(products, weights) + transforms
 
 
+@shared
 def pack_weights(weight: Array, columns: int) -> Array:
     """G g G^T for each pair of channels as [panel, point, pair of input channels, columns, 2] of int16."""
     OC, _, _, IC = weight.shape
