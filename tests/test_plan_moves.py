@@ -88,6 +88,33 @@ def test_max_pool_leaves_out_padding_of_the_least_value(value: int, side: int, m
     assert operators(planned(net, "y")) == (["PAD+MAX_POOL2D"] if merges else ["PAD", "MAX_POOL2D"])
 
 
+def cut_conv(op: str = "CONV2D", start: int = 0, end: int = 0) -> Plan:
+    """1 x 1 with stride 2 on 5 x 5 of 6 x 6, as exporters write it."""
+    net = Net()
+    x = net.input("x", i8, 1, 6 + start, 6, 8)
+    x = net.op("SLICE", "cut", i8, x, numbers(net, 0, start, 0, 0), numbers(net, 1, 5 - end, 5, 8))
+    if op == "MAX_POOL2D":
+        net.op(op, "y", i8, x, kernel=(3, 3), stride=(2, 2), pad=(0, 0, 0, 0), nan_mode="PROPAGATE")
+        return planned(net, "y")
+    kernel = 1 if op == "CONV2D" else 3
+    weight = net.weights(8, kernel, kernel, 8) if op == "CONV2D" else net.weights(kernel, kernel, 8, 1)
+    net.conv("c", x, weight, 8, op=op, stride=(2, 2), pad=(0, end, 0, 0))
+    net.rescale("y", "c", types.i32, i8, 39)
+    return planned(net, "y")
+
+
+@pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D"])
+def test_windows_end_where_a_slice_cuts_off_the_rest(op: str) -> None:
+    behind = [] if op == "MAX_POOL2D" else ["RESCALE"]
+    assert operators(cut_conv(op)) == ["+".join(["SLICE", op, *behind])]
+
+
+def test_a_slice_in_front_of_padding_stays_a_step() -> None:
+    """What is cut off would be seen instead of the padding; and nobody begins inside of an input."""
+    assert operators(cut_conv(end=1)) == ["SLICE", "CONV2D+RESCALE"]
+    assert operators(cut_conv(start=1)) == ["SLICE", "CONV2D+RESCALE"]
+
+
 def test_transposes_that_cancel_are_none() -> None:
     net = Net()
     x = net.input("x", i8, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""PAD in front of a window: the operator pads by itself.
+"""PAD and SLICE in front of a window: the operator pads, or leaves out the rest, by itself.
 
 CONV2D, DEPTHWISE_CONV2D and CONV3D of integers take what lies outside their input as the input's zero point, so that a
 PAD with this value can be part of their `pad`. MAX_POOL2D leaves out what lies outside, and so does the least value of
@@ -6,6 +6,9 @@ a type, but for a window that sees nothing else, which the operator's ERROR_IFs 
 of a PAD and not those outside: it takes none.
 
 The operator with the larger `pad` has to be legal at the level that the graph runs at.
+
+A SLICE that cuts off the last rows and columns, which front ends write because TOSA's strides must come out even, is
+padding of less than nothing: kernels end their windows where their output does.
 """
 
 from __future__ import annotations
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
     from ..target import Level
 
 WINDOWS = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "MAX_POOL2D")
+CUT = ("CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D")
 
 
 class Padding:
-    """Takes PADs out of a block's operators. `taken` are those that another operator does by itself, by its id."""
+    """Takes PADs and SLICEs out of a block's operators. `taken` are those that another operator does by itself, by its
+    id.
+    """
 
     def __init__(self, calls: list[Call], block: Block, keep: Collection[str], level: Level | None) -> None:
         self.calls, self.block = list(calls), block
@@ -37,8 +43,8 @@ class Padding:
         self.taken: dict[int, tuple[Call, ...]] = {}
 
     def run(self) -> list[Call]:
-        """The operators without the PADs that all of their readers can do."""
-        for pad in [call for call in self.calls if call.spec.name == "PAD"]:
+        """The operators without those PADs and SLICEs that all of their readers can do."""
+        for pad in [call for call in self.calls if call.spec.name in ("PAD", "SLICE")]:
             name = pad.operator.outputs[0]
             readers = [call for call in self.calls if name in call.operator.inputs]
             merged = [] if name in self.fixed else [self.merged(pad, reader) for reader in readers]
@@ -51,26 +57,40 @@ class Padding:
 
     def merged(self, pad: Call, reader: Call) -> Call | None:
         """The reader with the padding in its `pad`; None where this isn't the same or isn't legal."""
-        value, amounts = pad.constant("pad_const"), pad.constant("padding")
+        if reader.operator.inputs.count(pad.operator.outputs[0]) != 1:
+            return None
+        amounts = padding(pad, reader) if pad.spec.name == "PAD" else cut(pad, reader)
+        if amounts is None or any(amounts[:2]) or any(amounts[-2:]):
+            return None
         operator = reader.operator
-        if reader.spec.name not in WINDOWS or operator.inputs.count(pad.operator.outputs[0]) != 1:
-            return None
-        if value is None or amounts is None or outside(reader) != int(value.reshape(-1)[0]):
-            return None
-        numbers = [int(n) for n in amounts]
-        if any(numbers[:2]) or any(numbers[-2:]):
-            return None
-        wider = tuple(a + b for a, b in zip(operator.attributes["pad"], numbers[2:-2], strict=True))
+        wider = tuple(a + b for a, b in zip(operator.attributes["pad"], amounts[2:-2], strict=True))
         inputs = [pad.operator.inputs[0], *operator.inputs[1:]]
         attributes = {**operator.attributes, "pad": wider}
         changed = Operator(operator.op, inputs, operator.outputs, attributes, operator.location)
-        return self.legal(changed, reader)
-
-    def legal(self, operator: Operator, reader: Call) -> Call | None:
-        binding = bind(reader.spec, operator, self.block.tensors, reader.graph)
-        if binding.problems or violations(binding.call) or levels(binding.call, self.level):
+        binding = bind(reader.spec, changed, self.block.tensors, reader.graph)
+        illegal = binding.problems or levels(binding.call, self.level)
+        if illegal or (pad.spec.name == "PAD" and violations(binding.call)):
             return None
         return binding.call
+
+
+def padding(pad: Call, reader: Call) -> list[int] | None:
+    """What a PAD adds at both ends of each axis; None where the reader wouldn't do the same."""
+    value, amounts = pad.constant("pad_const"), pad.constant("padding")
+    if value is None or amounts is None or reader.spec.name not in WINDOWS:
+        return None
+    return [int(n) for n in amounts] if outside(reader) == int(value.reshape(-1)[0]) else None
+
+
+def cut(part: Call, reader: Call) -> list[int] | None:
+    """What a SLICE cuts off at the end of each axis, as padding; None where the reader would look there."""
+    start, size = part.constant("start"), part.constant("size")
+    if start is None or size is None or start.any() or reader.spec.name not in CUT:
+        return None
+    gone = [int(n) for n in part.shape1 - size]
+    if any(n and end for n, end in zip(gone[1:-1], reader.pad[1::2], strict=True)):
+        return None
+    return [n for amount in gone for n in (0, -amount)]
 
 
 def outside(call: Call) -> int | None:
