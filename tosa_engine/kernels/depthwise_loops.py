@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ._jit import inline, jit
 from .depthwise_places import (
     BLOCKS,
@@ -53,6 +51,7 @@ from .depthwise_places import (
 from .quad_sums import output_row, tile_sums
 from .quads import interleave
 from .scale import HAS_TABLE, NR, scale_rows
+from .table_loops import look_up_rows
 
 
 @jit
@@ -108,13 +107,6 @@ def scaled_row(
             )
 
 
-@inline
-def look_up(g: Any, table: Any, out: Any, to: int, count: int) -> None:
-    for p in range(g[WIDTH]):
-        for i in range(to + p * g[CHANNELS], to + p * g[CHANNELS] + count):
-            out[i] = table[np.int64(out[i]) + 128]
-
-
 @jit
 def depthwise(
     simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
@@ -148,5 +140,5 @@ def depthwise(
                 else:
                     scaled_row(simd, a, g, offsets, w, at, channel, width, numbers, e64, limits, out, to, c)
                 if limits[HAS_TABLE] != 0:
-                    look_up(g, values, out, to, min(width, g[CHANNELS] - channel))
+                    look_up_rows(simd, values, out, to, g[CHANNELS], g[WIDTH], min(width, g[CHANNELS] - channel))
     return -1

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
+from ..numerics.lookup import slopes_fit
 from .bounds import holds
 from .elementwise import by_formula, elementwise, unsigned
 from .floats import FP, HALVES, by_function, rows, through_fp32
 from .formula import Formula, cast, is_nan, larger, smaller, view, where
+from .variants import variant
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
@@ -74,27 +76,34 @@ def mul_fp32(call: Call) -> Work:
 
 
 def table_i8(call: Call) -> Work:
-    from . import ewise_loops
+    from . import table_loops
 
-    entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
+    entries, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(ewise_loops.table_int8, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
+        return Loop(table_loops.table_int8, simd, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.3 * count, bind, over=(0,))
+    return Work(blocks(count), 0.1 * count, bind, over=(0,))
+
+
+def entries_and_slopes(table: Array) -> Array:
+    """The first 512 of 513 entries of int16, then the 512 slopes, which fit int16."""
+    return np.concatenate([table[:-1], np.diff(table.astype(np.int32)).astype(np.int16)])
 
 
 def table_i16(call: Call) -> Work:
-    from . import ewise_loops
+    from . import ewise_loops, table_loops
 
-    entries, count = constant(call, "table").copy(), types.count(call.shape_of("output"))
+    table, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
+    entries = entries_and_slopes(table) if slopes_fit(table) else None
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        if entries is None:
+            return Loop(ewise_loops.table_int16, x, table, out, count=count)
+        return Loop(table_loops.table_int16, simd, x, entries, out, count=count)
 
-        return Loop(ewise_loops.table_int16, x, entries, out, count=count)
-
-    return Work(blocks(count), 1.3 * count, bind)
+    return Work(blocks(count), (1.3 if entries is None else 0.4) * count, bind)
 
 
 def chosen(a: Any, b: Any, first: Any, ignore: bool) -> Any:

@@ -102,14 +102,6 @@ def rescale_untested(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, o
 
 
 @jit
-def table_int8(x: Any, table: Any, out: Any, low: int, high: int) -> int:
-    source, target = x[low:high], out[low:high]
-    for i in range(len(target)):
-        target[i] = table[np.int64(source[i]) + 128]
-    return -1
-
-
-@jit
 def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
     source, target = x[low:high], out[low:high]
     for i in range(len(target)):

@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import types
 from .elementwise import collapse
+from .ewise_binary import entries_and_slopes
 from .scale_numbers import HIGH_WORD, scale_numbers
 from .variants import variant
-from .work import Loop, Work, blocks, flat
+from .work import Loop, Work, blocks, constant, flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,3 +61,16 @@ def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tup
         return Loop(scale_loops.rescale, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.2 * count, bind, over=(0,))
+
+
+def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, int]) -> Work:
+    """TABLE of int16, whose slopes fit, and RESCALE by one scale."""
+    from . import table_loops
+
+    p = np.array([*scale_numbers(*scale, 0), output_zp, *bounds], np.int64)
+    table, simd, count = entries_and_slopes(constant(call, "table")), variant(), types.count(call.shape_of("output"))
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(table_loops.table_scaled, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
+
+    return Work(blocks(count), 0.6 * count, bind)

@@ -122,7 +122,7 @@ def _number(builder: Any, p: Any, at: int, lanes: int) -> Any:
     return e.spread(builder, builder.trunc(builder.load(builder.gep(p, [e.I64(at)])), e.I32), lanes)
 
 
-def _finish(builder: Any, value: Any, p: Any, at: int, out: Any, index: Any, bits: int) -> None:
+def finish_vector(builder: Any, value: Any, p: Any, at: int, out: Any, index: Any, bits: int) -> None:
     """Zero point, clip, store."""
     lanes = value.type.count
     zero, low, high = (_number(builder, p, at + i, lanes) for i in range(3))
@@ -154,7 +154,7 @@ def _make_rescale(high_word: bool) -> Any:
 
             def body(i: Any, none: list[Any]) -> list[Any]:
                 value = numbers.apply(builder, _load(builder, x_data, i, bits[0], lanes), high_word=high_word)
-                _finish(builder, value, p_data, NUMBERS, out_data, i, bits[1])
+                finish_vector(builder, value, p_data, NUMBERS, out_data, i, bits[1])
                 return none
 
             e.loop(builder, e.I64(0), args[4], lanes, [], body)
@@ -199,7 +199,7 @@ def _make_binary(op: str, uniform: bool) -> Any:
                 pair = (other, first) if op == "rsub" else (first, other)
                 total = getattr(builder, op.removeprefix("r"))(*pair)
                 value = scales[2].apply(builder, total, high_word=True, zero=False)
-                _finish(builder, value, p_data, OUT, out_data, i, bits[2])
+                finish_vector(builder, value, p_data, OUT, out_data, i, bits[2])
                 return none
 
             e.loop(builder, e.I64(0), args[5], lanes, [], body)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ._jit import inline, jit, panels_of
 from .geometry import (
     BLOCK,
@@ -37,7 +35,8 @@ from .geometry import (
     WIDTH,
     ZERO,
 )  # fmt: skip
-from .scale import HAS_TABLE, NR, scale_rows
+from .scale import HAS_TABLE, NR
+from .table_loops import look_up_rows
 from .tile import tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
 
@@ -120,26 +119,6 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
 
 
 @inline
-def look_up(table: Any, out: Any, to: int, stride: int, rows: int, count: int) -> None:
-    """Entries of a table of 256 instead of the int8 values that index it."""
-    for r in range(rows):
-        for j in range(count):
-            at = to + r * stride + j
-            out[at] = table[np.int64(out[at]) + 128]
-
-
-@inline
-def finish(
-    simd: Any, g: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, table: Any, out: Any, to: int,
-    rows: int, count: int,
-) -> None:  # fmt: skip
-    """The epilogue of `rows` pixels of one panel: bias, scale, zero point, clip, table."""
-    scale_rows(simd, c, e32, e64, pitch, channel, limits, out, to, g[CHANNELS], rows, count)
-    if limits[HAS_TABLE] != 0:
-        look_up(table, out, to, g[CHANNELS], rows, count)
-
-
-@inline
 def group_panels(simd: Any, g: Any, group: int) -> Any:
     """The first panel of a group, and the one behind its last. Groups are cut where tiles are."""
     across = panels_of(simd)
@@ -189,7 +168,7 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
                     g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
                 )  # fmt: skip
                 if limits[HAS_TABLE] != 0:
-                    look_up(table, out, base + panel * NR, g[CHANNELS], pixels, columns)
+                    look_up_rows(simd, table, out, base + panel * NR, g[CHANNELS], pixels, columns)
                 panel += across
         return -1
 
@@ -254,7 +233,7 @@ def matmul_pairs(
                 panel * NR, limits, out, to, width, columns,
             )  # fmt: skip
             if limits[HAS_TABLE] != 0:
-                look_up(table, out, to, width, lines, columns)
+                look_up_rows(simd, table, out, to, width, lines, columns)
             panel += across
     return -1
 

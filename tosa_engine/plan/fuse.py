@@ -1,9 +1,9 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Three patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
-ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. Another RESCALE takes the CLAMP behind it.
-Each is done only where it is proved that no REQUIRE of a fused operator can fail, when nobody else reads the tensors in
-between, and none of them is kept.
+Four patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
+ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. TABLE of int16 takes the RESCALE and CLAMP
+behind it, another RESCALE the CLAMP. Each is done only where it is proved that no REQUIRE of a fused operator can fail,
+when nobody else reads the tensors in between, and none of them is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .. import types
 from ..kernels import KERNELS, Epilogue
 from ..kernels.bounds import fits_output
-from ..kernels.rescaled import rescale_by_one, rescaled_binary
+from ..kernels.rescaled import rescale_by_one, rescaled_binary, table_rescaled
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from .fuse_float import clipped
 from .late import unknown
@@ -136,7 +136,27 @@ class Fusion:
         work = rescale_by_one(call, _scale(call), zero_points(call), (after.low, after.high))
         return Step(tuple(calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
+    def table(self, call: Call) -> Step | None:
+        """TABLE of int16 with the RESCALE by one scale, and the CLAMP, behind it."""
+        assert call.row is not None
+        if (
+            call.in_t is not types.i16
+            or unknown(KERNELS["TABLE", call.row.key], call)
+            or not self.analysis.proved(call)
+        ):
+            return None
+        last = self.next(call.operator.outputs[0], "RESCALE")
+        if last is None or last.per_channel or last.output_unsigned or not self.proved_rescale(last):
+            return None
+        after, calls = self.finish(last)
+        if after.table is not None:
+            calls = calls[:-1]
+        work = table_rescaled(call, _scale(last), after.output_zp, (after.low, after.high))
+        return Step((call, *calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
+
     def step(self, call: Call) -> Step | None:
+        if call.spec.name == "TABLE":
+            return self.table(call)
         if call.spec.name in ("ADD", "SUB", "MUL"):
             return self.rescaled_binary(call)
         return clipped(self, call) or self.epilogue(call)
