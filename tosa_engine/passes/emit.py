@@ -191,7 +191,7 @@ class Emitter:
     def reduce(self, op: str, x: Tensor, axis: int) -> Tensor:
         shape = list(x.shape or ())
         shape[axis] = 1
-        attributes: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op == "REDUCE_MAX" else {}
+        attributes: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op in ("REDUCE_MAX", "REDUCE_MIN") else {}
         return self.operator(op, [x], tuple(shape), axis=axis, **attributes)
 
 

@@ -61,7 +61,9 @@ class Builder(Emitter):
         return x.shape
 
     def value(self, argument: Any, rank: int = 0) -> Tensor:
-        """The tensor of an argument; a number becomes a constant of shape [1] * rank."""
+        """The tensor of an argument; a number becomes a constant of shape [1] * rank. Tensors are left as they are."""
+        if isinstance(argument, Tensor):
+            return argument
         if isinstance(argument, Name):
             return self.values[argument.text]
         if isinstance(argument, bool):

@@ -81,23 +81,31 @@ def _one(x: Tensor) -> float | None:
 def softmax(b: Builder, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["x"])
     axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
-    if len(axes) != 1:
-        raise b.unsupported(f"axes {list(axes)}; one axis is supported")
-    return b.grouped("softmax", x, axis=axes[0])
+    if len(axes) == 1:
+        return b.grouped("softmax", x, axis=axes[0])
+    most = x
+    for axis in axes:
+        most = b.reduce("REDUCE_MAX", most, axis)
+    total = exponentials = b.unary("EXP", b.binary("SUB", x, most))
+    for axis in axes:
+        total = b.reduce("REDUCE_SUM", total, axis)
+    return b.binary("MUL", exponentials, b.unary("RECIPROCAL", total))
 
 
 def batch_normalization(b: Builder, operation: Operation) -> Tensor:
     """offset + scale * (input - mean) / sqrt(variance + epsilon) as x * g + (offset - mean * g).
 
-    g and the sum are computed in double precision from constant parameters.
+    g and the sum are computed in double precision from constant parameters, else in the graph.
     """
     x = b.value(operation.arguments["input"])
     rank, channels = len(b.shape_of(x)), (*b.shape_of(x), 1)[1]
+    names = ("mean", "variance", "offset", "scale")
+    if any(b.value(operation.arguments[name]).data is None for name in names):
+        return _normalized(b, x, *(operation.arguments[name] for name in (*names, "epsilon")))
     values = {}
-    for name in ("mean", "variance", "offset", "scale"):
+    for name in names:
         parameter = b.trailing(b.value(operation.arguments[name]), rank)
-        if parameter.data is None:
-            raise b.unsupported(f"'{name}' isn't a constant")
+        assert parameter.data is not None
         if any(n != 1 and (axis != 1 or n != channels) for axis, n in enumerate(b.shape_of(parameter))):
             shape = list(b.values[operation.arguments[name].text].shape or ())
             raise b.error(f"'{name}' of shape {shape} doesn't fit {channels} channels on axis 1")
@@ -109,6 +117,17 @@ def batch_normalization(b: Builder, operation: Operation) -> Tensor:
     offset = values["offset"] - values["mean"] * gain
     scaled = b.binary("MUL", x, b.const(gain, types.fp32, "gain"))
     return b.binary("ADD", scaled, b.const(offset, types.fp32, "offset"))
+
+
+def _normalized(
+    b: Builder, x: Tensor, mean: object, variance: object, offset: object, scale: object, epsilon: float
+) -> Tensor:
+    """offset + scale * (x - mean) / sqrt(variance + epsilon)."""
+    x, means, spread, offsets, gains = b.operands(x, mean, variance, offset, scale)
+    rank = len(b.shape_of(x))
+    root = b.unary("RSQRT", b.binary("ADD", spread, b.scalar(epsilon, rank=rank)))
+    scaled = b.binary("MUL", b.binary("MUL", gains, root), b.binary("SUB", x, means))
+    return b.binary("ADD", offsets, scaled)
 
 
 MAPPERS: Final[Mapping[str, Mapper]] = {

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ... import types
 from ...types import count
-from .map_window import MAX_CONCAT, border_of
+from .along import every, extended, joined, reversed_
+from .spans import border_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def reduce(op: str, b: Builder, operation: Operation) -> Tensor:
-    """REDUCE_SUM or REDUCE_MAX axis by axis; a normalized sum is the composite `mean`."""
+    """A reduction axis by axis; a normalized sum is the composite `mean`."""
     x = b.value(operation.arguments["input"], 1)
     axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
     if axes and (operation.name == "mean_reduce" or operation.arguments.get("normalize")):
@@ -26,6 +28,20 @@ def reduce(op: str, b: Builder, operation: Operation) -> Tensor:
     for axis in axes:
         x = b.reduce(op, x, axis)
     return x
+
+
+def position(least: bool, b: Builder, operation: Operation) -> Tensor:
+    """argmax_reduce, argmin_reduce: ARGMAX over one axis that holds all of them, in row-major order."""
+    x = b.value(operation.arguments["input"], 1)
+    shape = b.shape_of(x)
+    axes = sorted(b.axes(operation.arguments["axes"], len(shape)))
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    turned = b.transpose(x, (*kept, *axes))
+    rows = b.reshape(turned, (count(tuple(shape[a] for a in kept)), count(tuple(shape[a] for a in axes))))
+    if least:
+        rows = b.negate(rows)
+    found = b.operator("ARGMAX", [rows], b.shape_of(rows)[:1], types.i32, axis=1, nan_mode="PROPAGATE")
+    return b.reshape(found, tuple(1 if axis in axes else n for axis, n in enumerate(shape)))
 
 
 def reshape(b: Builder, operation: Operation) -> Tensor:
@@ -112,9 +128,7 @@ def concat(b: Builder, operation: Operation) -> Tensor:
     rests = {s[:axis] + (0,) + s[axis + 1 :] for s in shapes}
     if len(rests) > 1:
         raise b.error(f"shapes {', '.join(str(list(s)) for s in shapes)} differ outside of axis {axis}")
-    while len(tensors) > 1:
-        tensors = [b.concat(tensors[i : i + MAX_CONCAT], axis) for i in range(0, len(tensors), MAX_CONCAT)]
-    return tensors[0]
+    return joined(b, tensors, axis)
 
 
 def stack(b: Builder, operation: Operation) -> Tensor:
@@ -124,49 +138,93 @@ def stack(b: Builder, operation: Operation) -> Tensor:
         raise b.error(f"shapes {', '.join(str(list(b.shape_of(t))) for t in tensors)} aren't equal")
     (axis,) = b.axes((operation.arguments["axis"],), len(shape) + 1)
     single = [b.reshape(t, (*shape[:axis], 1, *shape[axis:])) for t in tensors]
-    while len(single) > 1:
-        single = [b.concat(single[i : i + MAX_CONCAT], axis) for i in range(0, len(single), MAX_CONCAT)]
-    return single[0]
+    return joined(b, single, axis)
 
 
 def slice_(b: Builder, operation: Operation) -> Tensor:
+    """Negative strides go backwards. Extents are rounded up, as input[begin:end:stride] is (docs/errata.md)."""
     x = b.value(operation.arguments["input"], 1)
-    start, size = [0] * len(b.shape_of(x)), list(b.shape_of(x))
     axes, begin, end, stride = (operation.arguments[n] for n in ("axes", "begin", "end", "stride"))
     if not len(axes) == len(begin) == len(end) or len(stride) not in (0, len(axes)):
         raise b.error("'axes', 'begin', 'end' and 'stride' have different lengths")
-    if any(s != 1 for s in stride):
-        raise b.unsupported(f"stride {list(stride)}")
-    for axis, first, last in zip(b.axes(axes, len(size)), begin, end, strict=True):
-        extent = size[axis]
-        low = min(max(first + extent if first < 0 else first, 0), extent)
-        high = min(last + extent if last < 0 else last, extent) if last else extent  # 0: to the end
-        if high <= low:
+    steps = stride or (1,) * len(axes)
+    open_ended = all(step == 1 for step in steps)  # where an end of 0 is the axis' end (deprecated)
+    for axis, first, last, step in zip(b.axes(axes, len(b.shape_of(x))), begin, end, steps, strict=True):
+        extent = b.shape_of(x)[axis]
+        if step == 0:
+            raise b.error(f"stride {list(stride)} has a 0")
+        low = min(max(first + extent if first < 0 else first, 0 if step > 0 else -1), extent)
+        high = extent if last == 0 and open_ended else min(max(last + extent if last < 0 else last, -1), extent)
+        size = -((low - high) // step) if step > 0 else -((high - low) // -step)
+        start = low if step > 0 else low + (size - 1) * step
+        if size < 1 or start < 0 or low >= extent:
             raise b.error(f"nothing is left of axis {axis}: begin {first}, end {last}, extent {extent}")
-        start[axis], size[axis] = low, high - low
-    return b.slice(x, start, size)
+        x = every(b, x, axis, start, abs(step), size)
+        if step < 0:
+            x = reversed_(b, x, axis)
+    return x
 
 
 def pad(b: Builder, operation: Operation) -> Tensor:
     x, padding = b.value(operation.arguments["input"], 1), operation.arguments["padding"]
-    shape = b.shape_of(x)
+    shape, border = b.shape_of(x), border_of(b, operation.arguments)
     if len(padding) != len(shape):
         raise b.error(f"'padding' needs {len(shape)} items, got {len(padding)}")
-    border_of(b, operation.arguments, any(n > 0 for pair in padding for n in pair), ("constant",))
-    before, after = [p for p, _ in padding], [q for _, q in padding]
-    size = [n + min(p, 0) + min(q, 0) for n, p, q in zip(shape, before, after, strict=True)]
-    if min(size) < 1:
+    if min(n + p + q for n, (p, q) in zip(shape, padding, strict=True)) < 1:
         raise b.error(f"padding {[list(p) for p in padding]} leaves nothing of shape {list(shape)}")
-    value = b.value(operation.arguments["value"], 1)
-    inner = b.slice(x, [max(-p, 0) for p in before], size)
-    assert value.data is not None
-    return b.pad(inner, [max(p, 0) for p in before], [max(q, 0) for q in after], float(value.data[0]))
+    if border in ("constant", "ignore"):  # a plain PAD, all axes at once
+        value = b.value(operation.arguments["value"], 1).data
+        assert value is not None
+        start = [max(-p, 0) for p, _ in padding]
+        inner = b.slice(x, start, [n + min(p, 0) + min(q, 0) for n, (p, q) in zip(shape, padding, strict=True)])
+        return b.pad(inner, [max(p, 0) for p, _ in padding], [max(q, 0) for _, q in padding], float(value[0]))
+    for axis, (before, after) in enumerate(padding):
+        if (before, after) != (0, 0):
+            x = extended(b, x, axis, before, after, border)
+    return x
+
+
+def tile(b: Builder, operation: Operation) -> Tensor:
+    x, repeats = b.value(operation.arguments["input"]), operation.arguments["repeats"]
+    if len(repeats) != len(b.shape_of(x)) or min(repeats, default=1) < 1:
+        raise b.error(f"'repeats' needs {len(b.shape_of(x))} positive items, got {list(repeats)}")
+    shape = tuple(n * r for n, r in zip(b.shape_of(x), repeats, strict=True))
+    return x if shape == b.shape_of(x) else b.operator("TILE", [x, b.dims(repeats)], shape)
+
+
+def gather(b: Builder, operation: Operation) -> Tensor:
+    """GATHER of rows: the axis in front, everything else behind; indices of any rank are one list."""
+    x, indices = b.value(operation.arguments["input"], 1), b.value(operation.arguments["indices"])
+    shape, wanted = b.shape_of(x), b.shape_of(indices)
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape))
+    before, behind = count(shape[:axis]), count(shape[axis + 1 :])
+    rows = b.transpose(b.reshape(x, (before, shape[axis], behind)), (1, 0, 2))
+    found = gathered(b, b.reshape(rows, (1, shape[axis], before * behind)), b.reshape(indices, (1, count(wanted))))
+    turned = b.transpose(b.reshape(found, (count(wanted), before, behind)), (1, 0, 2))
+    return b.reshape(turned, (*shape[:axis], *wanted, *shape[axis + 1 :]))
+
+
+def gathered(b: Builder, values: Tensor, indices: Tensor) -> Tensor:
+    """GATHER: values [N, K, C], indices [N, W]."""
+    n, _, channels = b.shape_of(values)
+    size = b.shape_of(indices)[1]
+    if values.dtype is not types.bool_:
+        return b.operator("GATHER", [values, indices], (n, size, channels))
+    one = b.operator("CAST", [values], b.shape_of(values), types.i8)  # TOSA gathers no bool
+    return b.operator(
+        "CAST", [b.operator("GATHER", [one, indices], (n, size, channels))], (n, size, channels), types.bool_
+    )
 
 
 MAPPERS: Final[Mapping[str, Mapper]] = {
     "sum_reduce": partial(reduce, "REDUCE_SUM"),
     "mean_reduce": partial(reduce, "REDUCE_SUM"),
     "max_reduce": partial(reduce, "REDUCE_MAX"),
+    "min_reduce": partial(reduce, "REDUCE_MIN"),
+    "all_reduce": partial(reduce, "REDUCE_ALL"),
+    "any_reduce": partial(reduce, "REDUCE_ANY"),
+    "argmax_reduce": partial(position, False),
+    "argmin_reduce": partial(position, True),
     "reshape": reshape,
     "squeeze": squeeze,
     "unsqueeze": unsqueeze,
@@ -177,4 +235,6 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "stack": stack,
     "slice": slice_,
     "pad": pad,
+    "tile": tile,
+    "gather": gather,
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
-from . import map_data, map_elementwise, map_layout, map_linear, map_window
+from . import map_conv, map_data, map_elementwise, map_layout, map_linear, map_math, map_pool, map_resize, map_roi
 from .build import Builder
 from .document import Operation, lower
 from .syntax import Name
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
-    for family in (map_data, map_elementwise, map_window, map_linear, map_layout)
+    for family in (
+        map_data,
+        map_elementwise,
+        map_math,
+        map_conv,
+        map_pool,
+        map_resize,
+        map_roi,
+        map_linear,
+        map_layout,
+    )
     for name, mapper in family.MAPPERS.items()
 }
 
