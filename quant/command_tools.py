@@ -42,7 +42,9 @@ def load_with(model: str, quant: Mapping[str, QParams]) -> Graph:
 
 
 def _is_nnef(path: Path) -> bool:
-    return path.is_dir() or path.name.endswith((".nnef.tgz", ".nnef.tar.gz"))
+    from tosa_engine.load import is_nnef as by_name
+
+    return by_name(path)
 
 
 def own_quant(model: Path) -> dict[str, QParams]:

@@ -12,11 +12,17 @@ if TYPE_CHECKING:
 
     from .graph import Graph
 
-KINDS = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
+KINDS = "an .nnef folder, an .nnef.tgz or .tar, a .tosa or a .json file"
+NNEF_ARCHIVES = (".nnef.tgz", ".nnef.tar.gz", ".nnef.tar", ".tar")
+
+
+def is_nnef(path: Path) -> bool:
+    """Whether a model is an NNEF document, by its name."""
+    return path.is_dir() or path.name.endswith(NNEF_ARCHIVES)
 
 
 def load(path: str | os.PathLike[str]) -> Graph:
-    """Read a model: an NNEF folder or `.nnef.tgz` as a TOSA-FP graph, `.tosa` and `.json` as they are.
+    """Read a model: an NNEF folder, `.nnef.tgz` or `.tar` as a TOSA-FP graph, `.tosa` and `.json` as they are.
 
     Raises FileNotFoundError, UsageError when the name tells no kind, DataError or ParseError when the content is
     damaged, Unsupported or Problems when it uses what this engine doesn't know.
@@ -24,7 +30,7 @@ def load(path: str | os.PathLike[str]) -> Graph:
     found = Path(path)
     if not found.exists():
         raise FileNotFoundError(2, "no such model", str(path))
-    if found.is_dir() or found.name.endswith((".nnef.tgz", ".nnef.tar.gz")):
+    if is_nnef(found):
         from .frontends import nnef
 
         return nnef.load(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import add_custom, add_model, add_target, describe, import_custom, target_of
+from .common import add_custom, add_model, add_target, describe, import_custom, target_of, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -34,22 +35,61 @@ class _Check:
             "--format", choices=("text", "json"), default="text", help="of --ranges; json has every channel"
         )
 
+        parser.add_argument(
+            "--flat", action="store_true",
+            help="only print an NNEF model as a flat document: fragments expanded, expressions computed",
+        )  # fmt: skip
+        parser.add_argument(
+            "--primitive", action="store_true", help="of --flat: expand the compounds of the NNEF standard, too"
+        )
+
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from ..check import validate
         from ..errors import UsageError
-        from ..load import load
+        from ..load import is_nnef, load
 
         if args.format == "json" and not args.ranges:
             raise UsageError("--format json needs --ranges")
+        if args.primitive and not args.flat:
+            raise UsageError("--primitive needs --flat")
         import_custom(args.custom)
+        nnef = Path(args.model).exists() and is_nnef(Path(args.model))
+        if args.flat and not nnef:
+            raise UsageError("--flat needs an NNEF model")
+        if args.flat:
+            return _flat(args.model, args.primitive)
+        passed = _nnef_steps(args.model) if nnef else []
         graph = load(args.model)
         validate(graph, target)
         if args.ranges:
             return _ranges(graph, args.format)
+        print("".join(f"{line}\n" for line in passed), end="")
         operators = sum(len(block.operators) for _, block in graph.blocks())
         print(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
         return 0
+
+
+def _nnef_steps(model: str) -> list[str]:
+    """The steps of chapter 6 of NNEF, before the graph that the document becomes is checked: a line for each."""
+    from ..frontends.nnef.validity import steps
+
+    passed = []
+    for number, step in enumerate(steps(model), 1):
+        passed.append(f"NNEF step {number}, {step.name}: {step.found}")
+        if step.document is not None:
+            warn(step.document.warnings)
+    return passed
+
+
+def _flat(model: str, primitive: bool) -> int:
+    from ..frontends.nnef import format_document, load_document
+    from ..frontends.nnef.document import lower
+
+    document = load_document(model)
+    warn(document.warnings)
+    print(format_document(lower(document, lambda _: not primitive)), end="")
+    return 0
 
 
 def _ranges(graph: Graph, form: str) -> int:

@@ -11,9 +11,9 @@ from ..errors import UsageError
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-MODEL_HELP = "an .nnef folder, an .nnef.tgz, a .tosa or a .json file"
+MODEL_HELP = "an .nnef folder, an .nnef.tgz or .tar, a .tosa or a .json file"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +83,11 @@ def describe(target: Target) -> str:
     names = [name for name in (*PROFILES, *EXTENSIONS) if name in target.names]
     everything = len(names) == len(PROFILES) + len(EXTENSIONS)
     return ", ".join([*(["all profiles and extensions"] if everything else names), f"level {target.level.name}"])
+
+
+def warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def at_least(low: int) -> Callable[[str], int]:

@@ -1,6 +1,7 @@
 """NNEF 1.0.4: folders and archives with `graph.nnef`, tensor files and an optional `graph.quant`.
 
-`load` gives a TOSA-FP graph, `load_document` the checked document, `parse_quant` the lines of a quantization file.
+`load` gives a TOSA-FP graph, `load_document` the checked document in flat form, which `save` writes, `parse_quant` the
+lines of a quantization file.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from .document import Document, load_document
 from .mapping import map_document
 from .parser import format_literal, parse_document, parse_quant
 from .syntax import QuantLine
+from .writer import format_document, save
 
 if TYPE_CHECKING:
     import os
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from ...graph import Graph, QParams
 
 __all__ = [
-    "Document", "QuantLine", "format_literal", "load", "load_document", "map_document", "open_container",
-    "parse_document", "parse_quant", "read_dat", "write_dat",
+    "Document", "QuantLine", "format_document", "format_literal", "load", "load_document", "map_document",
+    "open_container", "parse_document", "parse_quant", "read_dat", "save", "write_dat",
 ]  # fmt: skip
 
 

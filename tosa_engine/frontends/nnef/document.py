@@ -15,7 +15,7 @@ from .flat import Document, Operation
 from .kinds import OF_PYTHON
 from .library import standard_library
 from .parser import parse_document
-from .semantics import Checker
+from .semantics import analyse
 from .shapes import Shapes
 from .syntax import Name, Sequence, names_in
 from .tree import Wrong
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from .library import Declaration
+    from .semantics import Checker
     from .syntax import Assignment, Expression, SyntaxTree
 
-__all__ = ["Document", "Operation", "load_document", "lower", "parse_text"]
+__all__ = ["Document", "Operation", "evaluate", "load_document", "lower", "parse_text"]
 
 
 def load_document(path: str | os.PathLike[str]) -> Document:
@@ -44,12 +45,14 @@ def load_document(path: str | os.PathLike[str]) -> Document:
 def parse_text(text: str, file: str) -> Document:
     """A checked document from its text, without tensor files."""
     tree = parse_document(text, file)
-    checker = Checker(tree)
-    checker.run()
-    raise_all(checker.problems, f"{file}: {len(checker.problems)} problems")
+    return evaluate(tree, analyse(tree))
+
+
+def evaluate(tree: SyntaxTree, checker: Checker) -> Document:
+    """The flat document of a syntax tree that was analysed. Raises ParseError, or Problems with several."""
     with deep_recursion():
         document, problems = _Graph(tree, checker).run()
-    raise_all(problems, f"{file}: {len(problems)} problems")
+    raise_all(problems, f"{tree.text.file}: {len(problems)} problems")
     document.warnings = checker.warnings
     return document
 

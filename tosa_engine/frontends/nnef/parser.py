@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TosaEngineError, raise_all
@@ -50,7 +51,7 @@ def parse_quant(text: str, file: str) -> list[QuantLine]:
     """The lines of a quantization file in their order. Raises ParseError, or Problems with several."""
     source = Text.of(file, text)
     try:
-        return [_quantization_line(*line) for line in parse(text, "quantization", source)]
+        return [replace(_quantization_line(*line), text=source) for line in parse(text, "quantization", source)]
     except Wrong as wrong:
         raise source.error(wrong.message, wrong.place, wrong.label) from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING, Final
 
+from ...errors import raise_all
 from .declarations import check_declaration
 from .kinds import UNKNOWN, ArrayOf, Kind, TensorOf, TupleOf, Unknown, castable, described
 from .library import Declaration, declare, standard_library
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 
     from ...errors import TosaEngineError
     from .syntax import Assignment, Expression, FragmentDefinition, Place, SyntaxTree
+
+
+def analyse(tree: SyntaxTree) -> Checker:
+    """A checker that found nothing. Raises ParseError, Unsupported, or Problems with all that it found."""
+    checker = Checker(tree)
+    checker.run()
+    raise_all(checker.problems, f"{tree.text.file}: {len(checker.problems)} problems")
+    return checker
+
 
 VERSIONS: Final = ("1.0",)
 _ONLY_IN_GRAPHS: Final = {"external": "NNEF.I5", "variable": "NNEF.I11", "update": "NNEF.I11"}

@@ -224,6 +224,13 @@ class QuantLine:
     op: str
     args: dict[str, Value]
     line: int
+    text: Text | None = field(default=None, repr=False, compare=False)
+
+    def error(self, message: str) -> ParseError:
+        """An error at the start of the line."""
+        assert self.text is not None
+        source = self.text.line(self.line)
+        return self.text.error(message, Place(self.line, len(source) - len(source.lstrip()) + 1))
 
 
 def children(node: Expression) -> tuple[Expression, ...]:

@@ -29,10 +29,23 @@ def read_variable(document: Document, operation: Operation, quant: QParams | Non
     Stored codes of a quantization become real numbers by `quant`, or by the deprecated range in the file's header.
     Raises DataError when the file is missing or damaged, or its shape or item type disagrees with the document.
     """
+    stored, file = read_stored(document, operation)
+    if stored.item in (Item.QUANTIZED_UINT, Item.QUANTIZED_INT):
+        return to_storage(_dequantized(stored, quant, file), FORMATS["scalar"], file)
+    return to_storage(stored.array, FORMATS[operation.type], file)
+
+
+def data_file(operation: Operation) -> str:
+    """The name of a variable's tensor file in its container (section 5.1)."""
     label: str = operation.arguments["label"]
+    return label.replace("\\", "/") + ".dat"
+
+
+def read_stored(document: Document, operation: Operation) -> tuple[TensorFile, str]:
+    """The tensor file of a variable, and what errors call it. Raises DataError as `read_variable` does."""
     if document.container is None:
         raise DataError(f"variable '{operation.result}': the document has no tensor files")
-    name = label.replace("\\", "/") + ".dat"
+    name = data_file(operation)
     file = f"{document.container.label}/{name}"
     stored = read_dat(document.container.read(name), file)
     shape: Shape = operation.arguments["shape"]
@@ -41,9 +54,7 @@ def read_variable(document: Document, operation: Operation, quant: QParams | Non
         raise DataError(f"{file}: shape {list(stored.array.shape)}, but {where} says {list(shape)}")
     if stored.item not in _ITEMS[operation.type]:
         raise DataError(f"{file}: {stored.item.name} items can't hold a tensor of type {operation.type}")
-    if stored.item in (Item.QUANTIZED_UINT, Item.QUANTIZED_INT):
-        return to_storage(_dequantized(stored, quant, file), FORMATS["scalar"], file)
-    return to_storage(stored.array, FORMATS[operation.type], file)
+    return stored, file
 
 
 def to_storage(array: Array, dtype: DType, name: str) -> Array:
