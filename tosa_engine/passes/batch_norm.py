@@ -15,6 +15,8 @@ from .. import types
 from ..graph import Operator, Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..graph import Block, Graph, QParams
     from ..types import Array, Shape
 
@@ -25,9 +27,14 @@ def run(graph: Graph) -> Graph:
     """The graph with such operators folded, where the convolution's result has no other use and isn't an output."""
     folded = graph.copy()
     for _, block in folded.blocks():
-        for operator in list(block.operators):
+        readers = block.consumers()  # folding changes no reader of a tensor that stays
+        operators, gone = [], set[int]()
+        for operator in block.operators:
             if operator.op in CONVOLUTIONS:
-                _fold(block, operator)
+                operators += _fold(block, operator, readers, gone)
+            if id(operator) not in gone:
+                operators.append(operator)
+        block.operators = operators
     return folded
 
 
@@ -39,17 +46,19 @@ class _Affine:
     offset: Array
 
 
-def _fold(block: Block, conv: Operator) -> None:
+def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], gone: set[int]) -> list[Operator]:
+    """Fold what follows a convolution: its new constants; `gone` gets the ids of the operators that were taken in."""
     weight, bias = block.tensors[conv.inputs[1]], block.tensors[conv.inputs[2]]
     output = block.tensors[conv.outputs[0]]
     if weight.data is None or bias.data is None or output.dtype is not types.fp32 or output.shape is None:
-        return
+        return []
     channels = output.shape[3]
     affine = _Affine(np.ones(channels), np.zeros(channels))
-    taken = _follow(block, output, affine)
+    taken = _follow(block, output, affine, readers)
     if not taken:
-        return
-    block.operators = [op for op in block.operators if op not in taken]
+        return []
+    gone.update(map(id, taken))
+    constants = []
     new_bias = np.broadcast_to(bias.data.astype(np.float64), (channels,)) * affine.gain + affine.offset
     depthwise = conv.op == "DEPTHWISE_CONV2D"
     gain = _per_output(affine.gain, weight.shape or (), depthwise=depthwise)
@@ -60,16 +69,15 @@ def _fold(block: Block, conv: Operator) -> None:
         tensor.name = block.fresh(f"{tensor.name}/folded")
         block.add(tensor)
         conv.inputs[slot] = tensor.name
-        place = block.operators.index(conv)
-        block.operators.insert(place, Operator("CONST", [], [tensor.name], location=conv.location))
+        constants.append(Operator("CONST", [], [tensor.name], location=conv.location))
     conv.outputs = list(taken[-1].outputs)
     conv.location = taken[-1].location
+    return constants
 
 
-def _follow(block: Block, tensor: Tensor, affine: _Affine) -> list[Operator]:
+def _follow(block: Block, tensor: Tensor, affine: _Affine, readers: Mapping[str, list[Operator]]) -> list[Operator]:
     """The operators after `tensor` that can be taken in, accumulated in `affine`."""
     taken: list[Operator] = []
-    readers = block.consumers()
     while tensor.name not in block.outputs and len(readers.get(tensor.name, [])) == 1:
         operator = readers[tensor.name][0]
         if operator.op not in ("MUL", "ADD", "SUB") or operator.inputs[0] == operator.inputs[1]:

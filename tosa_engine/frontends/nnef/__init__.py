@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...passes import run_pipeline
 from .container import open_container
 from .dat import read_dat, write_dat
-from .document import Document, load_document
+from .document import Document, load_document, without_collector
 from .mapping import map_document
 from .parser import format_literal, parse_document, parse_quant
 from .syntax import QuantLine
@@ -39,4 +39,5 @@ def load(path: str | os.PathLike[str], quant: Mapping[str, QParams] | None = Non
     Raises DataError, ParseError, Unsupported, UsageError (`quant` names tensors that don't exist), or Problems with
     several of them.
     """
-    return run_pipeline(map_document(load_document(path), quant))
+    with without_collector():
+        return run_pipeline(map_document(load_document(path), quant))

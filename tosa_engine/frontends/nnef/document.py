@@ -5,6 +5,8 @@ All problems of one step are raised together; the next step needs a document wit
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .semantics import Checker
     from .syntax import Assignment, Expression, SyntaxTree
 
-__all__ = ["Document", "Operation", "evaluate", "load_document", "lower", "parse_text"]
+__all__ = ["Document", "Operation", "evaluate", "load_document", "lower", "parse_text", "without_collector"]
 
 
 def load_document(path: str | os.PathLike[str]) -> Document:
@@ -37,9 +39,24 @@ def load_document(path: str | os.PathLike[str]) -> Document:
     Raises DataError, ParseError, Unsupported, or Problems with several of them.
     """
     container = open_container(path)
-    document = parse_text(read_text(container, GRAPH), f"{container.label}/{GRAPH}")
+    with without_collector():
+        document = parse_text(read_text(container, GRAPH), f"{container.label}/{GRAPH}")
     document.container = container
     return document
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No search for cycles meanwhile: of the hundred thousands of nodes of a large document none is garbage, and going
+    through them again and again takes more time than reading it.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def parse_text(text: str, file: str) -> Document:

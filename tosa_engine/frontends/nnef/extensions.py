@@ -33,15 +33,15 @@ def check_extensions(text: Text, extensions: Iterable[tuple[Name, ...]]) -> None
     raise_all(problems)
 
 
-def check_use(tree: SyntaxTree) -> list[TosaEngineError]:
-    """The fragments and operator expressions of a document that doesn't enable them."""
+def check_use(tree: SyntaxTree, flat: bool = False) -> list[TosaEngineError]:
+    """The fragments and operator expressions of a document that doesn't enable them; a `flat` graph has none."""
     enabled = names_of(tree.extensions)
     problems: list[TosaEngineError] = []
     if tree.fragments and FRAGMENTS not in enabled:
         message = f"fragment definitions need 'extension {FRAGMENTS};'"
         problems.append(tree.text.error(message, tree.fragments[0].place, "NNEF.S2"))
     if OPERATORS not in enabled:
-        bodies = [tree.graph.body, *(fragment.body or () for fragment in tree.fragments)]
+        bodies = [() if flat else tree.graph.body, *(fragment.body or () for fragment in tree.fragments)]
         found = next((e for body in bodies for assignment in body for e in _beyond_flat(assignment.value)), None)
         if found is not None:
             message = f"expressions like this need 'extension {OPERATORS};'"

@@ -14,6 +14,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.lexer import PatternStr
 
 from ...errors import TosaEngineError, raise_all
+from .fast import KEYWORDS
 from .syntax import Place
 from .tree import TreeBuilder, Wrong, place_of, short
 
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from ...errors import ParseError
     from .syntax import Text
 
-KEYWORDS: Final = frozenset(
-    """
-    version extension graph fragment tensor integer scalar logical string shape_of length_of range_of for in yield if
-    else true false
-    """.split()  # noqa: SIM905 - easier to read
-)
 MAX_ERRORS: Final = 20  # of syntax in one text
 _WORDS: Final = {
     "IDENTIFIER": "an identifier", "NUMBER": "a number", "STRING": "a string", "GENERIC": "'<'", "$END": "the end",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import TosaEngineError, raise_all
 from .constant import constant_value
 from .extensions import check_extensions, check_use
+from .fast import flat_body
 from .lalr import parse
 from .syntax import FragmentDefinition, Name, Place, QuantLine, SyntaxTree, Text, Value
 from .tree import Wrong, place_of, string_of
@@ -28,16 +29,21 @@ def parse_document(text: str, file: str) -> SyntaxTree:
     with all of them.
     """
     source = Text.of(file, text)
+    fast = flat_body(text)
+    # lark reads what is before the body, and a body of one statement in place of a flat one
+    rest = text if fast is None else text[: fast[0]] + "{ x = x(x); }"
     try:
-        version, *middle, graph = parse(text, "document", source)
+        version, *middle, graph = parse(rest, "document", source)
     except TosaEngineError:
         check_extensions(source, _extension_lines(text))  # which say why
         raise
+    if fast is not None:
+        graph = replace(graph, body=fast[1])
     extensions = tuple(tuple(item) for item in middle if isinstance(item, list))
     fragments = tuple(item for item in middle if isinstance(item, FragmentDefinition))
     tree = SyntaxTree(source, version.text, version.place, extensions, fragments, graph)
     check_extensions(source, extensions)
-    raise_all(check_use(tree))
+    raise_all(check_use(tree, flat=fast is not None))
     return tree
 
 
