@@ -42,9 +42,9 @@ def load_with(model: str, quant: Mapping[str, QParams]) -> Graph:
 
 
 def _is_nnef(path: Path) -> bool:
-    from tosa_engine.load import is_nnef as by_name
+    from tosa_engine.load import is_nnef
 
-    return by_name(path)
+    return is_nnef(path)
 
 
 def own_quant(model: Path) -> dict[str, QParams]:
