@@ -61,7 +61,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.compliance": RUN
     | {"tosa_engine.run", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
     "tosa_engine.commands": RUN
-    | {"tosa_engine.run", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"},
+    | {"tosa_engine.run", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
+    | {"tosa_engine.frontends", "tosa_engine.serialize"},
     "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors"},
     "quant": {"tosa_engine", "quant", "lut"},
 }
