@@ -86,6 +86,23 @@ def loop(
     return i, values
 
 
+def repeat(builder: Any, count: Any, first: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
+    """values = body(*values), `count` times, at least once; the values that the last turn returns."""
+    entry, loop, done = builder.block, builder.append_basic_block("turn"), builder.append_basic_block("turned")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    phis = [builder.phi(kind) for kind in (I64, *(value.type for value in first))]
+    new = body(*phis[1:])
+    following = builder.add(phis[0], I64(1))
+    end = builder.block
+    builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
+    for phi, start, again in zip(phis, [I64(0), *first], [following, *new], strict=True):
+        phi.add_incoming(start, entry)
+        phi.add_incoming(again, end)
+    builder.position_at_end(done)
+    return new
+
+
 def opaque(builder: Any, value: Any) -> Any:
     """The vector itself, hidden from the optimiser (which turns some vectors of constants to and fro without end)."""
     return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0"), [value])

@@ -31,6 +31,7 @@ HIGH: Final = 2
 HAS_TABLE: Final = 3
 HIGH_WORDS: Final = 4  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
 SATURATES: Final = 5  # 1: the bounds are those of int8
+I8_BITS: Final = 8
 
 
 def plain_scale_rows(
@@ -75,12 +76,18 @@ def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequenc
 def emit_in_high_words(
     builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False
 ) -> Any:
-    """numerics.scale.scale_in_high_words: one widening multiply for the even lanes, one for the odd lanes.
+    """numerics.scale.scale_in_high_words, then the clip.
 
     HALF holds the zero point, too, shifted to the left. `biased`: the value has its bias already.
     """
-    bias, multiplier, right, half = rows
+    bias, *scale = rows
     value = value if biased else builder.add(value, bias)
+    return e.clip(builder, emit_high_words(builder, value, scale), bounds[LOW], bounds[HIGH])
+
+
+def emit_high_words(builder: Any, value: Any, rows: Sequence[Any]) -> Any:
+    """One widening multiply for the even lanes, one for the odd lanes; `rows` are multiplier, right shift and HALF."""
+    multiplier, right, half = rows
     lanes = value.type.count
     narrow, wide = e.vector(e.I32, lanes), e.vector(e.I64, lanes // 2)
     word = e.constant(lanes // 2, e.I64, 32)
@@ -93,7 +100,7 @@ def emit_in_high_words(
     odd = builder.mul(builder.ashr(value64, word), builder.ashr(multiplier64, word))
     high = e.indices([2 * (i // 2) + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
     product = builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), high)
-    return e.clip(builder, builder.ashr(builder.add(product, half), right), bounds[LOW], bounds[HIGH])
+    return builder.ashr(builder.add(product, half), right)
 
 
 def saturated(lanes: int) -> list[Any]:
@@ -104,14 +111,31 @@ def saturated(lanes: int) -> list[Any]:
 def parameters(builder: Any, e32: Any, e64: Any, pitch: Any, channel: Any, lanes: int, *, words: bool) -> list[Any]:
     """What emit_in_words or emit_in_high_words needs of `lanes` channels, from `channel` on."""
 
-    def row(data: Any, number: int, element: Any) -> Any:
-        at = builder.add(builder.mul(pitch, e.I64(number)), channel)
-        return e.load(builder, data, at, e.vector(element, lanes), element.width // 8)
-
     if words:
-        narrow = [row(e32, number, e.I32) for number in (BIAS, MULTIPLIER, RIGHT, LEFT)]
-        return narrow + [row(e64, number, e.I64) for number in (ROUND, DOUBLE)]
-    return [row(e32, number, e.I32) for number in (BIAS, MULTIPLIER, RIGHT, HALF)]
+        narrow = rows_of_channels(builder, e32, pitch, channel, lanes, (BIAS, MULTIPLIER, RIGHT, LEFT))
+        return narrow + rows_of_channels(builder, e64, pitch, channel, lanes, (ROUND, DOUBLE), e.I64)
+    return rows_of_channels(builder, e32, pitch, channel, lanes, (BIAS, MULTIPLIER, RIGHT, HALF))
+
+
+def rows_of_channels(
+    builder: Any, data: Any, pitch: Any, channel: Any, lanes: int, numbers: Sequence[int], element: Any = None
+) -> list[Any]:
+    """Rows of a parameter array, for `lanes` channels from `channel` on."""
+    element = e.I32 if element is None else element
+    starts = [builder.add(builder.mul(pitch, e.I64(number)), channel) for number in numbers]
+    return [e.load(builder, data, at, e.vector(element, lanes), element.width // 8) for at in starts]
+
+
+def emit_clipped_store(builder: Any, value: Any, bounds: Sequence[Any], target: Any, bits: int) -> None:
+    """A vector of int32, clipped, as integers of `bits` bits. Bytes are clipped as bytes, once they are saturated."""
+    if bits != I8_BITS:
+        emit_store(builder, e.clip(builder, value, bounds[LOW], bounds[HIGH]), target, e.I64(0), bits, None)
+        return
+    _, least, most = saturated(value.type.count)
+    narrow = e.vector(e.I8, value.type.count)
+    low, high = (builder.trunc(bounds[i], narrow) for i in (LOW, HIGH))
+    found = e.clip(builder, builder.trunc(e.clip(builder, value, least, most), narrow), low, high)
+    e.store(builder, found, target, e.I64(0), 1)
 
 
 def bounds_of(builder: Any, limits: Any, lanes: int) -> list[Any]:

@@ -1,26 +1,34 @@
 """CONV2D of int8 with 3 x 3 weights by an exact integer Winograd transform, with four times fewer products.
 
-Formula. For a 6 x 6 window d of the input without its zero point, and 3 x 3 weights g without theirs,
+Formula. For a 6 x 6 window d of the input, and 3 x 3 weights g without their zero point,
 
     A^T [(G g G^T) .* (B^T d B)] A = 576 y,    summed over the input channels before A is applied,
 
-where y is the 4 x 4 block of sums that CONV2D wants and .* multiplies entry by entry. These are the matrices of
-F(4 x 4, 3 x 3) for the points 0, 1, -1, 2, -2 and infinity with integer entries (`winograd_matrices`). The usual G has
-the rows (1, 0, 0) / 4, -(1, 1, 1) / 6, -(1, -1, 1) / 6, (1, 2, 4) / 24, (1, -2, 4) / 24 and (0, 0, 1). Here G is
-without the denominators, and the columns of A^T are multiplied by 24 / denominator, up to sign, which leaves 24 y for
-each of the two directions. There are 36 products for 16 sums of 9.
+where y is the 4 x 4 block of sums of products and .* multiplies entry by entry. These are the matrices of
+F(4 x 4, 3 x 3) for the points 0, 1, -1, 2, infinity and -2 with integer entries (`winograd_matrices`). The usual G has
+the rows (1, 0, 0) / 4, -(1, 1, 1) / 6, -(1, -1, 1) / 6, (1, 2, 4) / 24, (0, 0, 1) and (1, -2, 4) / 24. Here they are
+24 times as large, but for the last but one, whose 24 is 3 in G and 8 in A. There are 36 products for 16 sums of 9.
+
+At the ends of lines whose length isn't a multiple of 4, tiles have 3 outputs instead. F(3, 3) has the same points
+without -2, and the same G: its denominators differ by factors that are in B. Such a tile misses a row or a column of
+points, in both directions 11 of 36.
 
 Meaning. Every step adds and multiplies integers, and int32 arithmetic that wraps is the ring of integers modulo 2^32.
 Whatever overflows on the way, the end is 576 y modulo 2^32. 9 is odd, so it has an inverse modulo 2^32; multiplying by
 it leaves 64 y modulo 2^32, which is y modulo 2^26.
 
-Exactness. Per channel, y lies in [low, high], known from the weights (`bounds`). Where high - low < 2^26, subtracting
-the middle puts y into [-2^25, 2^25), where an arithmetic shift by 6 finds it; the middle is added again with the bias.
-Subtracting costs one addition per tile: the columns of A^T that belong to the point (1, 1) are (4, 4, 4, 4), so that
--36 * middle added to that one product lowers all sixteen 576 y by 576 * middle.
+Exactness. What is wanted is z = y - zp * sum of the weights + bias, and something less than 2^26 wide is known to
+contain it, per channel, from the weights (`bounds`). Where it contains z in [-2^25, 2^25), 64 z is a value of int32,
+and is scaled as such; elsewhere the middle of the bounds is left out of it, an arithmetic shift by 6 finds the rest,
+and the middle is added again. What y lacks costs one addition per tile: the columns of A^T that belong to the point
+(1, 1) are (1, 1, 1, 1), so that 576 n added to that one product adds 576 n to all sixteen 576 y.
 
-Factors fit int16: B^T makes |d| <= 255 at most 10 * 10 times as large (25,500), and G makes |g| <= 255 at most 7 * 7
-times as large (12,495). A pair of products fits int32; sums of pairs wrap.
+Factors fit int16: B^T makes a byte at most 12 * 12 times as large (18,432), and so does G. Weights that are 228 or more
+without their zero point take the direct form. A pair of products fits int32; sums of pairs wrap.
+
+Transformed weights are 8 times as large as weights. Where all of a layer's wouldn't stay in a cache between two runs,
+they are transformed anew in each (`LATE`): reading the weights and transforming them takes less time than reading
+transformed ones from memory.
 """
 
 from __future__ import annotations
@@ -45,7 +53,10 @@ if TYPE_CHECKING:
     from .work import Run
 
 WIDEST: Final = 1 << 26  # bounds of a sum must be closer than this
+LARGEST: Final = ((1 << 15) - 1) // int(np.abs(G).sum(axis=1).max()) ** 2  # weight whose points fit int16
 CACHED: Final = 512 << 10  # bytes of points of a unit's inputs, and of its products: half of a second-level cache
+KEPT: Final = 2 << 20  # bytes of transformed weights that stay in a cache from one run to the next
+AT_ONCE: Final = 4  # chunks of input channels whose weights are transformed at once, where they aren't kept
 
 
 def weights_of(call: Call) -> Array:
@@ -71,7 +82,7 @@ def suits(call: Call) -> bool:
     if (call.KH, call.KW, *call.stride, *call.dilation) != (3, 3, 1, 1, 1, 1):
         return False
     low, high = bounds(call)
-    return int((high - low).max()) < WIDEST
+    return int((high - low).max()) < WIDEST and int(np.abs(weights_of(call)).max()) <= LARGEST
 
 
 def chosen(call: Call) -> bool:
@@ -89,54 +100,117 @@ def worth(call: Call, simd: Variant) -> bool:
 
 
 def nanoseconds(call: Call, simd: Variant) -> float:
-    """An estimate: 105 products a nanosecond, while their weights (36 for 9) come from memory at 25 bytes a nanosecond;
-    and the transforms, by 32 channels of a tile's input and 16 of its output.
+    """An estimate: 105 products a nanosecond, while their weights (36 for 9) come from a cache at 25 bytes a
+    nanosecond, or are transformed; and the transforms, by 32 channels of a tile's input and 16 of its output.
     """
     g = sizes(call, simd)
     tiles, depth, channels = int(g[at.TILES]), int(g[at.CHUNKS]) * at.CHUNK, int(g[at.PANELS] * g[at.COLUMNS])
-    rows = -(-tiles // int(g[at.STEP])) * int(g[at.STEP])
-    products = at.POINTS * rows * depth * channels / 105
-    weights = at.POINTS * depth * channels * 2 * -(-tiles // int(g[at.UNIT])) / 25
-    per_input, per_output = (75, 80) if simd.lanes == 16 else (100, 120)
+    units = -(-tiles // int(g[at.UNIT]))
+    pairs = float(depth * channels)
+    products = call.N * points_along(call.OH) * points_along(call.OW) * pairs / 105
+    weights = pairs * units * ((0.5 if g[at.AT_FEW] else 1.75) if g[at.LATE] else 2 * at.POINTS / 25)
+    per_input, per_output = (65, 65) if simd.lanes == 16 else (100, 120)
     transforms = tiles * (depth // at.CHUNK * per_input + channels // at.GROUP * per_output)
-    return max(products, weights) + transforms
+    return float((products + weights if g[at.LATE] else max(products, weights)) + transforms)
+
+
+def tiles_along(length: int) -> tuple[int, int]:
+    """How many tiles a line of outputs has, and how many of these have TILE outputs; the others have one less."""
+    tiles = -(-length // at.TILE)
+    return tiles, max(0, length - tiles * (at.TILE - 1))
+
+
+def points_along(length: int) -> int:
+    tiles, whole = tiles_along(length)
+    return tiles * (at.WINDOW - 1) + whole
+
+
+def in_panels(values: Array, columns: int, dtype: type) -> Array:
+    """[n, IC, OC] as [n, pair of input channels, panel, columns, 2], filled up with zeros."""
+    n, IC, OC = values.shape
+    depth, panels = -(-IC // at.CHUNK) * at.CHUNK, -(-OC // columns)
+    padded: Array = np.zeros((n, depth, panels * columns), dtype)
+    padded[:, :IC, :OC] = values
+    return padded.reshape(n, depth // 2, 2, panels, columns).transpose(0, 1, 3, 4, 2)
 
 
 @shared
-def pack_weights(weight: Array, columns: int) -> Array:
-    """G g G^T for each pair of channels as [panel, point, pair of input channels, columns, 2] of int16."""
-    OC, _, _, IC = weight.shape
-    depth, panels = -(-IC // at.CHUNK) * at.CHUNK, -(-OC // columns)
-    padded = np.zeros((at.POINTS, depth, panels * columns), np.int16)
-    lines = np.einsum("ik,oklc->oilc", G, weight)
-    padded[:, :IC, :OC] = np.einsum("jl,oilc->ijco", G, lines).reshape(at.POINTS, IC, OC)
-    packed = aligned(padded.size, np.int16)
-    packed[:] = padded.reshape(at.POINTS, depth // 2, 2, panels, columns).transpose(3, 0, 1, 4, 2).reshape(-1)
+def pack_weights(weight: Array, columns: int, lanes: int, *, late: bool) -> Array:
+    """Weights [OC, 3, 3, IC] as [vector of columns, pair of input channels, tap, lanes, 2] of int8 where they are
+    transformed `late`; otherwise G g G^T for each pair of channels, as [panel, point, pair, columns, 2] of int16.
+    """
+    if late:
+        taps = weight.transpose(1, 2, 3, 0).reshape(at.TAPS, weight.shape[3], weight.shape[0])
+        padded = np.zeros((*taps.shape[:2], -(-taps.shape[2] // columns) * columns), np.int8)
+        padded[:, :, : taps.shape[2]] = taps
+        found = in_panels(padded, lanes, np.int8).transpose(2, 1, 0, 3, 4)
+    else:
+        lines = np.einsum("ik,oklc->oilc", G, weight)
+        points = np.einsum("jl,oilc->ijco", G, lines).reshape(at.POINTS, weight.shape[3], weight.shape[0])
+        found = in_panels(points, columns, np.int16).transpose(2, 0, 1, 3, 4)
+    packed = aligned(found.size, found.dtype)
+    packed[:] = found.reshape(-1)
     return packed
 
 
 def sizes(call: Call, simd: Variant) -> Array:
     """The geometry array: blocks of even size, as many in a unit as the cache holds and LEAST_UNITS allows."""
-    columns, options = at.columns_of(simd.lanes), at.block_rows(simd.lanes)
-    tiles_y, tiles_x = -(-call.OH // at.TILE), -(-call.OW // at.TILE)
+    columns = at.columns_of(simd.lanes)
+    (tiles_y, tall), (tiles_x, wide) = tiles_along(call.OH), tiles_along(call.OW)
     tiles = call.N * tiles_y * tiles_x
     panels, chunks = -(-call.OC // columns), -(-call.IC // at.CHUNK)
-    step = options.step
-    rows = -(-tiles // -(-tiles // max(options)) // step) * step
+    rows = -(-tiles // -(-tiles // max(at.block_rows(simd.lanes))))
     blocks = -(-tiles // rows)
     cached = CACHED // (at.POINTS * (2 * chunks * at.CHUNK + 4 * columns) * rows)
     unit = max(1, min(cached, blocks * panels // LEAST_UNITS, blocks)) * rows
+    late = is_late(call, chunks * panels * columns)
+    in_weights = (min(AT_ONCE, chunks) if late else chunks) * at.CHUNK * columns
+    line = at.CHUNK  # a line more, so that the points lie in different sets of a cache
     places = {
         at.IN_HEIGHT: call.IH, at.IN_WIDTH: call.IW, at.DEPTH: call.IC, at.CHUNKS: chunks, at.ZERO: call.input_zp,
         at.PAD_TOP: call.pad_top, at.PAD_LEFT: call.pad_left, at.HEIGHT: call.OH, at.WIDTH: call.OW,
-        at.CHANNELS: call.OC, at.TILES_Y: tiles_y, at.TILES_X: tiles_x, at.TILES: tiles, at.ROWS: rows, at.STEP: step,
-        at.COLUMNS: columns, at.PANELS: panels, at.UNIT: unit,
-        at.POINT: (unit * chunks + 1) * at.CHUNK,  # a line more, so that the points lie in different sets of a cache
+        at.CHANNELS: call.OC, at.BATCH: call.N, at.TILES_Y: tiles_y, at.TILES_X: tiles_x, at.TALL: tall, at.WIDE: wide,
+        at.TILES: tiles, at.ROWS: rows, at.COLUMNS: columns, at.PANELS: panels, at.UNIT: unit,
+        at.POINT: unit * chunks * at.CHUNK + line, at.LATE: late * AT_ONCE, at.WEIGHT_POINT: in_weights + late * line,
+        at.LANES: simd.lanes, at.AT_FEW: late and tiles <= at.FEW and simd.lanes >= at.FEWEST_LANES,
     }  # fmt: skip
     g = np.zeros(at.SIZE, np.int64)
     for place, value in places.items():
         g[place] = value
     return g
+
+
+def is_late(call: Call, chunks: int) -> bool:
+    """Whether weights (of so many chunks for all output channels) are too large to be kept transformed."""
+    weight = weights_of(call)
+    in_bytes = weight.min() >= -128 and weight.max() <= 127
+    return bool(2 * at.POINTS * at.CHUNK * chunks > KEPT and in_bytes)
+
+
+def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+    """What is added to the product at the point (1, 1), and the parameters of the epilogue."""
+    from .scale import BIAS, HALF, HIGH_WORDS, RIGHT
+
+    padded = int(g[at.PANELS] * g[at.COLUMNS])
+    low, high = bounds(call)
+    bias, weights = per_channel_bias(call, call.OC).astype(np.int64), weights_of(call).sum(axis=(1, 2, 3))
+    left_out = -bias
+    e32, e64, limits, table = parameters(epilogue, 0 * bias, call.OC, padded)
+    rows = e32.reshape(-1, padded)
+    fits = (low + bias).min() >= -WIDEST // 2 and (high + bias).max() < WIDEST // 2
+    in_26_bits = limits[HIGH_WORDS] and rows[RIGHT].max() + at.SHIFT < 32
+    in_26_bits = in_26_bits and abs(rows[HALF].astype(np.int64)).max() << at.SHIFT < 1 << 30
+    g[at.IN_26_BITS] = in_26_bits and fits
+    if not fits:
+        left_out = (low + high + 1) >> 1
+        rows[BIAS, : call.OC] = bias + left_out
+    seed = aligned(padded, np.int32)
+    seed[: call.OC] = (-576 * (left_out + call.input_zp * weights)).astype(np.int32)
+    more = aligned(7 * padded, np.int32)
+    more[: e32.size] = e32
+    if g[at.IN_26_BITS]:
+        more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = rows[RIGHT] + at.SHIFT, rows[HALF] << at.SHIFT
+    return seed, (more, e64, limits, table)
 
 
 def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
@@ -145,26 +219,22 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
 
     simd = variant()
     g = sizes(call, simd)
-    u = pack_weights(weights_of(call), int(g[at.COLUMNS]))
-    padded = int(g[at.PANELS] * g[at.COLUMNS])
-    low, high = bounds(call)
-    middle = (low + high + 1) >> 1
-    seed = aligned(padded, np.int32)
-    seed[: call.OC] = (-36 * middle).astype(np.int32)
-    bias = per_channel_bias(call, call.OC) + middle
-    e32, e64, limits, table = parameters(epilogue, bias, call.OC, padded)
+    late = bool(g[at.LATE])
+    packed = pack_weights(weights_of(call), int(g[at.COLUMNS]), simd.lanes, late=late)
+    u, w = (np.zeros(1, np.int16), packed) if late else (packed, np.zeros(1, np.int8))
+    seed, scales = scaling(call, epilogue, g)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(winograd_loops.conv, simd, x, u, g, seed, e32, e64, limits, table, out)
+        return Loop(winograd_loops.conv, simd, x, u, w, g, seed, *scales, out)
 
-    unit = int(g[at.UNIT])
-    line = at.WINDOW * (int(g[at.TILES_X]) * at.TILE + at.WINDOW - at.TILE) * int(g[at.CHUNKS]) * at.CHUNK
+    unit, depth = int(g[at.UNIT]), int(g[at.CHUNKS]) * at.CHUNK
     scratch = (
         (np.dtype(np.int16), at.POINTS * int(g[at.POINT])),
-        (np.dtype(np.int16), line),
+        (np.dtype(np.int8), at.WINDOW * at.WINDOW * depth),
         (np.dtype(np.int32), at.POINTS * unit * int(g[at.COLUMNS])),
-        (np.dtype(np.int32), at.TILE * at.TILE * at.GROUP),
+        (np.dtype(np.int32), max(at.TILE * at.TILE * at.GROUP, at.POINTS)),
+        (np.dtype(np.int16), (late and not g[at.AT_FEW]) * at.POINTS * int(g[at.WEIGHT_POINT])),
     )
     units = -(-int(g[at.TILES]) // unit) * int(g[at.PANELS])
     return Work(units, nanoseconds(call, simd), bind, scratch)

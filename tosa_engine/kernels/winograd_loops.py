@@ -1,8 +1,9 @@
 """The compiled loop of the integer Winograd convolution.
 
-A unit is a range of tiles, counted through all images, and one panel of output channels. The tiles are transformed when
-a range begins, and serve all of its panels that the worker has. For each panel, products are made at each of the 36
-points, and transformed back; the panel's weights pass through the caches once.
+A unit is a range of tiles and one panel of output channels. Tiles are counted by shape, through all images: those that
+are tall but not wide, tall and wide, wide only, neither. So the tiles that have a point are neighbours, whatever point
+it is. They are transformed when a range begins, and serve all of its panels that the worker has. For each panel,
+products are made at each of the 36 points, and transformed back.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from ._jit import inline, jit, native
-from .scale import HAS_TABLE, HIGH_WORDS
+from .scale import HAS_TABLE
 from .winograd_places import (
+    AT_FEW,
+    BATCH,
     CHANNELS,
     CHUNK,
     CHUNKS,
@@ -19,108 +22,166 @@ from .winograd_places import (
     DEPTH,
     GROUP,
     HEIGHT,
+    IN_26_BITS,
     IN_HEIGHT,
     IN_WIDTH,
+    LANES,
+    LATE,
     PAD_LEFT,
     PAD_TOP,
+    PAIRS,
     PANELS,
     POINT,
     POINTS,
     ROWS,
-    STEP,
+    TALL,
+    TAPS,
     TILE,
     TILES,
     TILES_X,
     TILES_Y,
     UNIT,
+    WEIGHT_POINT,
+    WIDE,
     WIDTH,
     WINDOW,
     ZERO,
 )
-from .winograd_steps import finish, look_up, plain_inputs, plain_product, vector
+from .winograd_steps import finish, look_up, plain_inputs, plain_product, plain_weights, product, vector
 
 
 @inline
-def convert(source: Any, zero: int, target: Any) -> None:
-    """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
+def fill(value: Any, target: Any) -> None:
     for i in range(len(target)):
-        target[i] = source[i] - zero
+        target[i] = value
 
 
 @inline
-def clear(target: Any) -> None:
+def copy(source: Any, target: Any) -> None:
+    """(Slices index from 0: the compiler then knows that no index is negative.)"""
     for i in range(len(target)):
-        target[i] = 0
+        target[i] = source[i]
+
+
+@jit
+def copy_window(x: Any, g: Any, image: int, top: int, left: int, a: Any) -> None:
+    """a[WINDOW, WINDOW, CHUNKS * CHUNK] = pixels from (top, left) on; the zero point outside of the input."""
+    depth, whole = g[DEPTH], g[CHUNKS] * CHUNK
+    before, end = min(max(0, -left), WINDOW), max(0, min(WINDOW, g[IN_WIDTH] - left))
+    for i in range(WINDOW):
+        row, y = a[i * WINDOW * whole : (i + 1) * WINDOW * whole], top + i
+        if y < 0 or y >= g[IN_HEIGHT] or end <= before:
+            fill(g[ZERO], row)
+            continue
+        start = ((image * g[IN_HEIGHT] + y) * g[IN_WIDTH] + left) * depth
+        fill(g[ZERO], row[: before * whole])
+        if depth == whole:
+            copy(x[start + before * depth : start + end * depth], row[before * whole : end * whole])
+        else:
+            for p in range(before, end):
+                copy(x[start + p * depth : start + (p + 1) * depth], row[p * whole : p * whole + depth])
+        fill(g[ZERO], row[end * whole :])
 
 
 @inline
-def copy_line(x: Any, g: Any, image: int, y: int, row: Any) -> None:
-    """row = input row y without its zero point: pixels of CHUNKS * CHUNK channels, zeros where there is no input."""
-    depth, whole, zero = g[DEPTH], g[CHUNKS] * CHUNK, g[ZERO]
-    inside = min(len(row) // whole - g[PAD_LEFT], g[IN_WIDTH])
-    if y < 0 or y >= g[IN_HEIGHT] or inside <= 0:
-        clear(row)
-        return
-    start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
-    left = g[PAD_LEFT] * whole
-    if depth == whole:
-        clear(row[:left])
-        convert(x[start : start + inside * depth], zero, row[left : left + inside * depth])
-        clear(row[left + inside * depth :])
-        return
-    clear(row)
-    for p in range(inside):
-        pixel = left + p * whole
-        convert(x[start + p * depth : start + (p + 1) * depth], zero, row[pixel : pixel + depth])
+def counts(g: Any) -> tuple[int, int, int]:
+    """Of the tiles that are tall only, tall, and of those that aren't neither."""
+    narrow = g[BATCH] * g[TALL] * (g[TILES_X] - g[WIDE])
+    tall = g[BATCH] * g[TALL] * g[TILES_X]
+    return narrow, tall, tall + g[BATCH] * (g[TILES_Y] - g[TALL]) * g[WIDE]
 
 
 @inline
-def rows_of(g: Any, block: int, count: int) -> Any:
-    """The rows of a block of `count` tiles: ROWS, and in the last one as few as there are products for."""
-    return min(g[ROWS], -(-(count - block * g[ROWS]) // g[STEP]) * g[STEP])
+def place(g: Any, tile: int) -> tuple[int, int, int, int, int]:
+    """Image, first output row and column of a tile, and whether it is tall and wide."""
+    narrow, tall, some = counts(g)
+    is_tall, is_wide = int(tile < tall), int(narrow <= tile < some)
+    tile -= (narrow if is_wide else 0) if is_tall else (tall if is_wide else some)
+    across = g[WIDE] if is_wide else g[TILES_X] - g[WIDE]
+    down = g[TALL] if is_tall else g[TILES_Y] - g[TALL]
+    line = tile // across
+    image = line // down
+    y, x = line - image * down, tile - line * across
+    y = y * TILE if is_tall else g[TALL] * TILE + y * (TILE - 1)
+    x = x * TILE if is_wide else g[WIDE] * TILE + x * (TILE - 1)
+    return image, y, x, is_tall, is_wide
 
 
 @inline
 def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v: Any, c: Any) -> None:
-    """The points of the tiles from `first` on, as v[point, block, chunk, row, CHUNK]; `a` holds a line of tiles."""
+    """The points of the tiles from `first` on, as v[point, block, chunk, row, CHUNK]."""
     depth = g[CHUNKS] * CHUNK
-    pitch = (g[TILES_X] * TILE + WINDOW - TILE) * depth
-    line = -1
     for t in range(count):
-        tile_line = (first + t) // g[TILES_X]
-        if tile_line != line:
-            line = tile_line
-            image = line // g[TILES_Y]
-            top = (line - image * g[TILES_Y]) * TILE - g[PAD_TOP]
-            for i in range(WINDOW):
-                copy_line(x, g, image, top + i, a[i * pitch : (i + 1) * pitch])
-        start = (first + t - line * g[TILES_X]) * TILE * depth
+        image, y, column, tall, wide = place(g, first + t)
+        y, column = y - g[PAD_TOP], column - g[PAD_LEFT]
+        start = ((image * g[IN_HEIGHT] + y) * g[IN_WIDTH] + column) * depth
+        line = g[IN_WIDTH] * depth
+        outside = y < 0 or column < 0 or y + WINDOW > g[IN_HEIGHT] or column + WINDOW > g[IN_WIDTH] or g[DEPTH] != depth
+        if outside:
+            copy_window(x, g, image, y, column, a)
+            start, line = 0, WINDOW * depth
         block = t // g[ROWS]
-        rows = rows_of(g, block, count)
-        to = block * g[ROWS] * depth + (t - block * g[ROWS]) * CHUNK
+        to = (block * g[ROWS] * g[CHUNKS] + t - block * g[ROWS]) * CHUNK
         for chunk in range(g[CHUNKS]):
-            left, target = start + chunk * CHUNK, to + chunk * rows * CHUNK
+            left, target = start + chunk * CHUNK, to + chunk * g[ROWS] * CHUNK
             if native(simd):
-                vector.transform_inputs(simd, a, left, pitch, depth, v, target, g[POINT])
+                vector.transform_inputs(simd, x, a, int(outside), left, line, depth, v, target, g[POINT], tall, wide)
             else:
-                plain_inputs(a, left, pitch, depth, v, target, g[POINT], c)
+                plain_inputs(a if outside else x, left, line, depth, v, target, g[POINT], tall, wide, c)
 
 
 @inline
-def multiply_panel(simd: Any, g: Any, panel: int, count: int, v: Any, u: Any, m: Any) -> None:
-    """The products of all points with one panel of weights, as m[tile, point, COLUMNS]."""
-    columns, depth = g[COLUMNS], g[CHUNKS] * CHUNK
+def multiply_panel(
+    simd: Any, g: Any, first: int, count: int, v: Any, chunk: int, chunks: int, u: Any, start: int, m: Any
+) -> None:
+    """The products of all points with the weights of one panel from `start` on, for `chunks` chunks from one on, as
+    m[tile, point, COLUMNS]; those of all but the first chunk are added.
+    """
+    columns = g[COLUMNS]
+    narrow, tall, some = counts(g)
     for p in range(POINTS):
-        weights = (panel * POINTS + p) * depth * columns
-        for block in range(-(-count // g[ROWS])):
-            first = block * g[ROWS]
-            to = (first * POINTS + p) * columns
-            rows = rows_of(g, block, count)
-            left = p * g[POINT] + first * depth
+        last_y, last_x = p // WINDOW == WINDOW - 1, p % WINDOW == WINDOW - 1
+        row = max(0, narrow - first) if last_x else 0
+        end = min(count, (tall if last_y else (some if last_x else g[TILES])) - first)
+        while row < end:
+            block = row // g[ROWS]
+            rows = min((block + 1) * g[ROWS], end) - row
+            left = p * g[POINT] + ((block * g[CHUNKS] + chunk - block) * g[ROWS] + row) * CHUNK
+            to, weights = (row * POINTS + p) * columns, start + p * g[WEIGHT_POINT]
             if native(simd):
-                vector.multiply(simd, rows, v, left, u, weights, m, to, g[CHUNKS])
+                product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0)
             else:
-                plain_product(rows, columns, v, left, u, weights, m, to, g[CHUNKS])
+                plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0)
+            row += rows
+
+
+@inline
+def multiply_late(simd: Any, g: Any, panel: int, first: int, count: int, v: Any, w: Any, u: Any, m: Any) -> None:
+    """The same from weights as they are, w[vector of columns, pair of channels, tap, column, 2], transformed some
+    chunks at a time, so that they stay in a cache.
+    """
+    columns, lanes = g[COLUMNS], g[LANES]
+    pair = TAPS * 2 * lanes
+    for chunk in range(0, g[CHUNKS], g[LATE]):
+        chunks = min(g[LATE], g[CHUNKS] - chunk)
+        for part in range(columns // lanes):
+            start = ((panel * columns // lanes + part) * g[CHUNKS] + chunk) * PAIRS * pair
+            to = part * 2 * lanes
+            if native(simd):
+                vector.transform_weights(simd, w, start, chunks * PAIRS, u, to, g[WEIGHT_POINT])
+            else:
+                plain_weights(w, start, lanes, columns, chunks * PAIRS, u, to, g[WEIGHT_POINT])
+        multiply_panel(simd, g, first, count, v, chunk, chunks, u, 0, m)
+
+
+@inline
+def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
+    """The same for all tiles at once, which are FEW."""
+    lanes = g[LANES]
+    tall = counts(g)[1]
+    for part in range(g[COLUMNS] // lanes):
+        start = (panel * g[COLUMNS] // lanes + part) * g[CHUNKS] * PAIRS * TAPS * 2 * lanes
+        product.multiply_few(simd, g[TILES], tall, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
 
 
 @inline
@@ -132,11 +193,8 @@ def store_panel(
     columns, pixel = g[COLUMNS], g[CHANNELS]
     line, pitch = g[WIDTH] * pixel, g[PANELS] * columns
     for t in range(count):
-        tile_line = (first + t) // g[TILES_X]
-        x = (first + t - tile_line * g[TILES_X]) * TILE
-        image = tile_line // g[TILES_Y]
-        y = (tile_line - image * g[TILES_Y]) * TILE
-        height, width = min(TILE, g[HEIGHT] - y), min(TILE, g[WIDTH] - x)
+        image, y, x, tall, wide = place(g, first + t)
+        height, width = min(TILE - 1 + tall, g[HEIGHT] - y), min(TILE - 1 + wide, g[WIDTH] - x)
         for part in range(0, columns, GROUP):
             channel = panel * columns + part
             some = min(GROUP, pixel - channel)
@@ -144,15 +202,15 @@ def store_panel(
                 start = t * POINTS * columns + part
                 to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
                 # not in a function of its own: numba would count references to its arrays for every tile
-                if native(simd) and limits[HIGH_WORDS] != 0 and some == GROUP:
+                if native(simd) and g[IN_26_BITS] != 0 and some == GROUP:
                     vector.transform_and_scale(
-                        simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, height,
-                        width,
+                        simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, tall, wide,
+                        height, width,
                     )  # fmt: skip
                 else:
                     finish(
-                        simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel,
-                        height, width, some,
+                        simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, tall,
+                        wide, height, width, some,
                     )  # fmt: skip
                 if limits[HAS_TABLE] != 0:
                     look_up(table, out, to, line, pixel, height, width, some)
@@ -160,8 +218,8 @@ def store_panel(
 
 @jit
 def conv(
-    simd: Any, x: Any, u: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, v: Any, a: Any,
-    m: Any, c: Any, low: int, high: int,
+    simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, v: Any,
+    a: Any, m: Any, c: Any, late: Any, low: int, high: int,
 ) -> int:  # fmt: skip
     """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
     transformed = -1
@@ -171,6 +229,11 @@ def conv(
         if first != transformed:
             transform_tiles(simd, x, g, first, count, a, v, c)
             transformed = first
-        multiply_panel(simd, g, panel, count, v, u, m)
+        if native(simd) and g[AT_FEW] != 0:
+            multiply_few(simd, g, panel, v, w, m)
+        elif g[LATE] != 0:
+            multiply_late(simd, g, panel, first, count, v, w, late, m)
+        else:
+            multiply_panel(simd, g, first, count, v, 0, g[CHUNKS], u, panel * POINTS * g[WEIGHT_POINT], m)
         store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
     return -1

@@ -1,4 +1,6 @@
-"""The matrices of F(4 x 4, 3 x 3) with integer entries: A^T [(G g G^T) .* (B^T d B)] A = 576 times the correlation."""
+"""The matrices of F(4 x 4, 3 x 3) and F(3 x 3, 3 x 3) with integer entries, for the same transformed weights:
+A^T [(G g G^T) .* (B^T d B)] A = 576 times the correlation.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,28 @@ from typing import Final
 
 import numpy as np
 
-# Points 0, 1, -1, 2, -2 and infinity, in this order.
+# Points 0, 1, -1, 2, infinity, -2, in this order.
+G: Final = np.array([[6, 0, 0], [4, 4, 4], [4, -4, 4], [1, 2, 4], [0, 0, 3], [1, -2, 4]], np.int64)
 B_T: Final = np.array([
     [4, 0, -5, 0, 1, 0],
-    [0, -4, -4, 1, 1, 0],
-    [0, 4, -4, -1, 1, 0],
+    [0, 4, 4, -1, -1, 0],
+    [0, -4, 4, 1, -1, 0],
     [0, -2, -1, 2, 1, 0],
-    [0, 2, -1, -2, 1, 0],
     [0, 4, 0, -5, 0, 1],
+    [0, 2, -1, -2, 1, 0],
 ], np.int64)  # fmt: skip
-G: Final = np.array([[1, 0, 0], [-1, -1, -1], [-1, 1, -1], [1, 2, 4], [1, -2, 4], [0, 0, 1]], np.int64)
 A_T: Final = np.array([
-    [6, 4, 4, 1, 1, 0],
-    [0, 4, -4, 2, -2, 0],
-    [0, 4, 4, 4, 4, 0],
-    [0, 4, -4, 8, -8, 24],
+    [1, 1, 1, 1, 0, 1],
+    [0, 1, -1, 2, 0, -2],
+    [0, 1, 1, 4, 0, 4],
+    [0, 1, -1, 8, 8, -8],
 ], np.int64)  # fmt: skip
+# Three outputs from five inputs do without the last point.
+B_T_SHORT: Final = np.array([
+    [4, -2, -4, 2, 0],
+    [0, 6, 3, -3, 0],
+    [0, -2, 3, -1, 0],
+    [0, -4, 0, 4, 0],
+    [0, 4, -2, -4, 2],
+], np.int64)  # fmt: skip
+A_T_SHORT: Final = np.array([[1, 1, 1, 1, 0], [0, 1, -1, 2, 0], [0, 1, 1, 4, 4]], np.int64)

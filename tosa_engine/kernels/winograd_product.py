@@ -1,0 +1,191 @@
+"""The products of the integer Winograd convolution, at each point: with weights that are transformed, or, for a few
+tiles, with weights that are transformed in registers on the way.
+
+Only imported when the JIT is on; `winograd_steps.py` has the plain twins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from . import emitting as e
+from ._jit import intrinsic, ir, numba_types
+from .winograd_places import FEW, FEWEST_LANES, PAIRS, POINTS, TAPS, WINDOW, block_rows, columns_of
+from .winograd_transforms import times, to_weights, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .variants import Variant
+
+UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
+AHEAD: Final = 48  # bytes of the next weights that are fetched in a step: those of a pair in WINDOW steps
+
+
+def _begin(builder: Any, m: Any, places: Sequence[Any], again: Any, lanes: int) -> list[Any]:
+    """What is at the places of `m` where `again`, otherwise zeros."""
+    kind, entry = e.vector(e.I32, lanes), builder.block
+    with builder.if_then(again):
+        loaded = [e.load(builder, m, place, kind, 4) for place in places]
+        inside = builder.block
+    found = []
+    for value in loaded:
+        found.append(builder.phi(kind))
+        found[-1].add_incoming(e.constant(lanes, e.I32, 0), entry)
+        found[-1].add_incoming(value, inside)
+    return found
+
+
+def emit_product(
+    builder: Any, variant: Variant, rows: int, pitch: Any, v: Any, u: Any, m: Any, chunks: Any, again: Any
+) -> None:
+    """m[rows, COLUMNS] = products of pairs; `v`, `u` and `m` point to 32 bits."""
+    lanes, columns = variant.lanes, columns_of(variant.lanes)
+    kind, vectors = e.vector(e.I32, lanes), columns // lanes
+    vnni = any("vnni" in need for need in variant.needs)
+    turn = builder.mul(pitch, e.I64(PAIRS))
+
+    def steps(v: Any, u: Any, *sums: Any) -> list[Any]:
+        new = list(sums)
+        for step in range(UNROLL):
+            weights = [e.load(builder, u, e.I64(step * columns + j * lanes), kind, 4) for j in range(vectors)]
+            for r in range(rows):
+                scalar = e.load(builder, v, e.I64(r * PAIRS + step), e.I32, 4)
+                pair = e.spread(builder, scalar, lanes)
+                for i, weight in enumerate(weights, r * vectors):
+                    new[i] = e.multiply_pairs(builder, new[i], pair, weight, vnni=vnni, x86=variant.x86)
+        return [builder.gep(v, [e.I64(UNROLL)]), builder.gep(u, [e.I64(UNROLL * columns)]), *new]
+
+    def chunk(v: Any, u: Any, *sums: Any) -> list[Any]:
+        new = e.repeat(builder, e.I64(PAIRS // UNROLL), [v, u, *sums], steps)
+        return [builder.gep(v, [turn]), *new[1:]]
+
+    places = [e.I64(i // vectors * POINTS * columns + i % vectors * lanes) for i in range(rows * vectors)]
+    begin = _begin(builder, m, places, again, lanes)
+    for place, total in zip(places, e.repeat(builder, chunks, [v, u, *begin], chunk)[2:], strict=True):
+        e.store(builder, total, m, place, 4)
+
+
+@intrinsic
+def multiply(
+    typingctx: Any, simd: Any, rows: Any, pitch: Any, v: Any, first: Any, u: Any, start: Any, m: Any, to: Any,
+    chunks: Any, again: Any,
+) -> Any:  # fmt: skip
+    """plain_product."""
+    index = numba_types.int64
+    sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, variant = signature.args, signature.args[0].variant
+        _, rows, pitch, _, first, _, start, _, to, chunks, again = args
+        again = builder.icmp_unsigned("!=", again, again.type(0))
+        v = builder.gep(e.pointer(context, builder, kinds[3], args[3], e.I16), [first])
+        u = builder.gep(e.pointer(context, builder, kinds[5], args[5], e.I16), [start])
+        m = builder.gep(e.pointer(context, builder, kinds[7], args[7], e.I32), [to])
+        v, u = (builder.bitcast(data, e.I32.as_pointer()) for data in (v, u))
+        done = builder.append_basic_block("multiplied")
+        which = builder.switch(rows, done)
+        for count in block_rows(variant.lanes):
+            which.add_case(e.I64(count), builder.append_basic_block(f"rows{count}"))
+            builder.position_at_end(which.cases[-1][1])
+            emit_product(builder, variant, count, pitch, v, u, m, chunks, again)
+            builder.branch(done)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+def _line_of_weights(builder: Any, i: int, taps: Callable[[int, int], Any]) -> list[Any]:
+    """Row i of G g, for the 3 x 3 weights g whose `taps` are loaded by row and column."""
+    if i in (0, 4):
+        return [times(builder, taps(i // 2, column), 6 if i == 0 else 3) for column in range(3)]
+    found = []
+    for column in range(3):
+        first, middle, last = (taps(row, column) for row in range(3))
+        if i in (3, 5):
+            even, odd = builder.add(first, times(builder, last, 4)), times(builder, middle, 2)
+            found.append((builder.add if i == 3 else builder.sub)(even, odd))
+        else:
+            ends = builder.add(first, last)
+            found.append(times(builder, (builder.add if i == 1 else builder.sub)(ends, middle), 4))
+    return found
+
+
+def emit_few(
+    builder: Any, variant: Variant, i: int, rows: int, pitch: Any, v: Any, point: Any, w: Any, ahead: Any, m: Any,
+    chunks: Any,
+) -> None:  # fmt: skip
+    """m[row, point (i, j), column] for all j, a vector of columns and `rows` rows.
+
+    `v` points to 32 bits, and `w` to the bytes of [pair, tap, column, 2]. Meanwhile, bytes from `ahead` on are brought
+    to the second-level cache.
+    """
+    lanes, columns = variant.lanes, columns_of(variant.lanes)
+    vnni = any("vnni" in need for need in variant.needs)
+    turn = builder.mul(pitch, e.I64(PAIRS))
+    size = 2 * lanes
+    prefetch = e.declare(builder, ir.FunctionType(ir.VoidType(), [ahead.type, e.I32, e.I32, e.I32]), "llvm.prefetch.p0")
+
+    def step(w: Any, ahead: Any, *carried: Any) -> list[Any]:
+        lines, new = carried[:WINDOW], list(carried[WINDOW:])
+        builder.call(prefetch, [ahead, e.I32(0), e.I32(2), e.I32(1)])
+
+        def tap(row: int, column: int) -> Any:
+            return widened(builder, w, e.I64((3 * row + column) * size), size)
+
+        for j, weight in enumerate(to_weights(builder, _line_of_weights(builder, i, tap))):
+            for r in range(rows):
+                pair = e.spread(builder, e.load(builder, lines[j], e.I64(r * PAIRS), e.I32, 4), lanes)
+                place = j * rows + r
+                new[place] = e.multiply_pairs(builder, new[place], pair, weight, vnni=vnni, x86=variant.x86)
+        moved = [builder.gep(line, [e.I64(1)]) for line in lines]
+        return [builder.gep(w, [e.I64(TAPS * size)]), builder.gep(ahead, [e.I64(AHEAD)]), *moved, *new]
+
+    def chunk(w: Any, ahead: Any, *carried: Any) -> list[Any]:
+        w, ahead, *new = e.repeat(builder, e.I64(PAIRS), [w, ahead, *carried], step)
+        lines = [builder.gep(line, [turn]) for line in carried[:WINDOW]]
+        return [w, ahead, *lines, *new[WINDOW:]]
+
+    words = builder.ashr(point, e.I64(1))
+    lines = [builder.gep(v, [builder.mul(words, e.I64(i * WINDOW + j))]) for j in range(WINDOW)]
+    clear = [e.constant(lanes, e.I32, 0)] * (WINDOW * rows)
+    sums = e.repeat(builder, chunks, [w, ahead, *lines, *clear], chunk)[2 + WINDOW :]
+    for place, total in enumerate(sums):
+        j, r = divmod(place, rows)
+        e.store(builder, total, m, e.I64((r * POINTS + i * WINDOW + j) * columns), 4)
+
+
+@intrinsic
+def multiply_few(
+    typingctx: Any, simd: Any, rows: Any, tall: Any, pitch: Any, v: Any, point: Any, w: Any, start: Any, m: Any,
+    to: Any, chunks: Any,
+) -> Any:  # fmt: skip
+    """plain_weights and plain_product of a vector of columns and `rows` <= FEW tiles, of which the first `tall` ones
+    are tall. Points that a tile misses get any values.
+    """
+    index = numba_types.int64
+    sig = numba_types.void(simd, index, index, index, v, index, w, index, m, index, index)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, variant = signature.args, signature.args[0].variant
+        _, rows, tall, pitch, _, point, _, start, _, to, chunks = args
+        if variant.lanes < FEWEST_LANES:
+            return context.get_dummy_value()
+        v = builder.bitcast(e.pointer(context, builder, kinds[4], args[4], e.I16), e.I32.as_pointer())
+        w = builder.gep(e.pointer(context, builder, kinds[6], args[6], e.I8), [start])
+        m = builder.gep(e.pointer(context, builder, kinds[8], args[8], e.I32), [to])
+        following = builder.gep(w, [builder.mul(chunks, e.I64(PAIRS * TAPS * 2 * variant.lanes))])
+        for i in range(WINDOW):
+            ahead = builder.gep(following, [builder.mul(chunks, e.I64(i * PAIRS * AHEAD))])
+            done = builder.append_basic_block("multiplied")
+            which = builder.switch(tall if i == WINDOW - 1 else rows, done)
+            for count in range(1, FEW + 1):
+                which.add_case(e.I64(count), builder.append_basic_block(f"few{count}"))
+                builder.position_at_end(which.cases[-1][1])
+                emit_few(builder, variant, i, count, pitch, v, point, w, ahead, m, chunks)
+                builder.branch(done)
+            builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return sig, codegen
