@@ -18,6 +18,7 @@ from tosa_engine import types
 from tosa_engine.kernels import tensor_ops, winograd
 from tosa_engine.kernels.variants import variant
 from tosa_engine.kernels.work import Epilogue, Work, aligned
+from tosa_engine.plan.proofs import prove_alone
 from tosa_engine.spec import bind_operator
 from tosa_engine.spec.case import Case
 
@@ -34,7 +35,11 @@ def layer(channels: int, size: int):
     main = case.set(acc_type=types.i32, local_bound=False).output("output", types.i32, shape).graph().main
     scale = np.full(channels, 1518500250, np.int32), np.full(channels, 41, np.int8)
     epilogue = Epilogue(*scale, double_round=False, output_zp=-3, low=-128, high=127)
-    return bind_operator(main.operators[-1], main), epilogue, rng.integers(-128, 128, shape).astype(np.int8)
+    return (
+        prove_alone(bind_operator(main.operators[-1], main)),
+        epilogue,
+        rng.integers(-128, 128, shape).astype(np.int8),
+    )
 
 
 def runner(work: Work, x: np.ndarray):

@@ -21,7 +21,7 @@ from tosa_engine import oracle, types
 from tosa_engine.kernels import variants, winograd, work
 from tosa_engine.kernels._jit import JIT, has
 from tosa_engine.kernels.winograd_matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, G
-from tosa_engine.kernels.winograd_places import block_rows, columns_of
+from tosa_engine.kernels.winograd_places import IN_26_BITS, block_rows, columns_of
 from tosa_engine.plan import prepare
 from tosa_engine.run import Session
 from tosa_engine.spec import bind_operator
@@ -351,7 +351,7 @@ def test_products_use_the_instructions_of_each_variant(name: str) -> None:
     from llvmlite import ir
 
     from tosa_engine.kernels import emitting as e
-    from tosa_engine.kernels.winograd_emit import emit_product
+    from tosa_engine.kernels.winograd_product import emit_product
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -402,3 +402,17 @@ def test_the_plain_twins_run_without_a_compiler() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", "False"]
+
+
+def test_sums_of_ordinary_layers_are_scaled_in_26_bits() -> None:
+    """The bias decides, too: it moves the bounds."""
+    weight = np.random.default_rng(1).integers(-60, 61, (32, 3, 3, 64))
+    call = convolution(weight, (1, 8, 8), input_zp=-128)
+    epilogue = work.Epilogue(np.full(32, 1 << 30, np.int32), np.full(32, 40, np.int8), False, -128, -128, 127)
+    g = winograd.sizes(call, variants.GENERIC)
+    winograd.scaling(call, epilogue, g)
+    assert g[IN_26_BITS] == 1
+    far = convolution(weight, (1, 8, 8), input_zp=-128)
+    far.tensor("bias").data = np.full(32, 1 << 25, np.int32)
+    winograd.scaling(far, epilogue, g)
+    assert g[IN_26_BITS] == 0

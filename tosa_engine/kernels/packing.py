@@ -64,6 +64,9 @@ def split(g: dict[int, int], panels: int) -> int:
     if g[at.WIDTH] == 1:  # whole tiles, a few of them for each time that the weights are read
         g[at.BLOCK] = max(1, min(g[at.BLOCK], -(-max(least, TILES * simd.rows) // simd.rows) * simd.rows))
     elif g[at.HEIGHT] >= 2 * per_image:
+        if -(-g[at.HEIGHT] // least) % 2 and panels > simd.panels:
+            # one of two workers would wait for the other: half as many blocks, with the panels in two groups
+            least = -(-2 * g[at.HEIGHT] // per_image)
         g[at.BLOCK] = min(g[at.BLOCK], least)
     g[at.BLOCKS] = -(-g[at.HEIGHT] // g[at.BLOCK])
     g[at.GROUPS] = max(1, min(-(-panels // simd.panels), LEAST_UNITS // (g[at.BLOCKS] * g[at.BATCH])))

@@ -35,10 +35,14 @@ def max_pool2d(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
             return Loop(pool_loops.max_float, x, g, ignore, out)
-        return Loop(pool_loops.max_int, x, g, call.in_out_t.minimum, out)
+        return Loop(pool_loops.max_int, x, g, out)
 
-    values = call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x
-    return Work(call.N * call.OH, (1.0 if is_float else 0.05) * values, bind)
+    outputs = call.N * call.OH * call.OW * call.C
+    if is_float:
+        return Work(call.N * call.OH, 1.0 * outputs * call.kernel_y * call.kernel_x, bind)
+    line = call.IW * call.C
+    cost = 0.05 * outputs * call.kernel_x + 0.02 * call.N * call.OH * line * call.kernel_y
+    return Work(call.N * call.OH, cost, bind, ((call.in_out_t.storage, line),))
 
 
 def avg_pool2d_int(call: Call) -> Work:

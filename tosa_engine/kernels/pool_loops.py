@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics import scale
-from ._jit import jit
+from ._jit import inline, jit
 
 apply_scale_32 = jit(scale.apply_scale_32)
 
@@ -29,22 +29,36 @@ def window(g: Any, unit: int, ox: int) -> tuple[int, int, int, int, int]:
     return n, max(0, y), min(g[1], y + g[6]), max(0, column), min(g[2], column + g[7])
 
 
+@inline
+def copy(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
+@inline
+def raise_to(source: Any, target: Any) -> None:
+    """target = max(target, source)"""
+    for i in range(len(target)):
+        target[i] = max(target[i], source[i])
+
+
 @jit
-def max_int(x: Any, g: Any, least: int, out: Any, low: int, high: int) -> int:
+def max_int(x: Any, g: Any, out: Any, line: Any, low: int, high: int) -> int:
+    """The maxima of all columns first, as a line, then those of neighbouring columns."""
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
+        n, top, bottom, _, _ = window(g, unit, 0)
+        source = (n * IH + top) * IW * C
+        copy(x[source : source + IW * C], line)
+        for y in range(top + 1, bottom):
+            source = (n * IH + y) * IW * C
+            raise_to(x[source : source + IW * C], line)
         for ox in range(OW):
-            n, top, bottom, left, right = window(g, unit, ox)
-            to = (unit * OW + ox) * C
-            best = out[to : to + C]
-            for c in range(C):
-                best[c] = least
-            for y in range(top, bottom):
-                for column in range(left, right):
-                    source = ((n * IH + y) * IW + column) * C
-                    values = x[source : source + C]
-                    for c in range(C):
-                        best[c] = max(best[c], values[c])
+            n, _, _, left, right = window(g, unit, ox)
+            best = out[(unit * OW + ox) * C : (unit * OW + ox + 1) * C]
+            copy(line[left * C : (left + 1) * C], best)
+            for column in range(left + 1, right):
+                raise_to(line[column * C : (column + 1) * C], best)
     return -1
 
 

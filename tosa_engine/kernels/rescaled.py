@@ -9,7 +9,7 @@ import numpy as np
 from .. import types
 from .elementwise import collapse
 from .ewise_binary import entries_and_slopes
-from .scale_numbers import HIGH_WORD, scale_numbers
+from .scale_numbers import HIGH_WORD, OUT_ROUND, SPLIT, scale_numbers, split_numbers, whole
 from .variants import variant
 from .work import Loop, Work, blocks, constant, flat
 
@@ -17,28 +17,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..spec.table import Call
-    from ..types import Array
+    from ..types import Array, DType
     from .work import Run
 
 Scale = tuple[int, int, int]  # multiplier, shift, and what DOUBLE_ROUND adds
 
 
-def rescaled_binary(call: Call, scales: Sequence[Scale], zeros: Sequence[int], bounds: tuple[int, int]) -> Work:
+def rescaled_binary(
+    call: Call, scales: Sequence[Scale], zeros: Sequence[int], bounds: tuple[int, int], in_t: DType | None = None
+) -> Work:
     """ADD, SUB or MUL (without a shift) of two tensors that are scaled to int32, the result scaled again.
 
-    `scales` and `zeros` are those of both inputs and of the output; `bounds` those of the result.
+    `scales` and `zeros` are those of both inputs and of the output; `bounds` those of the result. `in_t` is the type of
+    both inputs, None where one is a constant of int32.
     """
     from . import scale_loops
 
     dims, first, second = (np.array(v, np.int64) for v in collapse(call.shape_of("output"), call.shape1, call.shape2))
-    swapped = first[-1] == 0  # the first input repeats along the last axis: the second takes its place
+    # the first input repeats along the last axis: the second takes its place; as does one that is easier to scale
+    swapped = first[-1] == 0 or bool(call.spec.name == "ADD" and second[-1] and whole(scales[1]))
     order = [1, 0] if swapped else [0, 1]
     zeros_in = [*(zeros[i] for i in order), 0]
     numbers = [scale_numbers(*s, z) for s, z in zip([*(scales[i] for i in order), scales[2]], zeros_in, strict=True)]
     minus, product = call.spec.name == "SUB", call.spec.name == "MUL"
     signs = [-1 if minus and swapped else 1, -1 if minus and not swapped else 1]
     vectors = not any(double for _, _, double in scales) and numbers[2][HIGH_WORD]
-    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors, product], np.int64)
+    parts = [0] * (OUT_ROUND + 1 - SPLIT)
+    if in_t is not None and vectors and call.spec.name == "ADD":
+        span = max(max(in_t.maximum - z, z - in_t.minimum) for z in zeros_in[:2])
+        parts = split_numbers([*(scales[i] for i in order), scales[2]], [*zeros_in[:2], zeros[2]], span)
+    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors, product, *parts], np.int64)
     strides = [(first, second)[i] for i in order]
     count = types.count(call.shape_of("output"))
 

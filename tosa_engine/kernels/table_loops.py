@@ -17,7 +17,7 @@ from .work import BLOCK
 if JIT:
     from . import emitting as e
     from ._jit import intrinsic, ir, numba_types
-    from .scale_loops import Numbers, finish_vector
+    from .scaled_emit import Numbers, finish_vector
     from .table_emit import emit_byte_run, emit_interpolated
 
 SEGMENTS: Final = 512  # of a table of int16

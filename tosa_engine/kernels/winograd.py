@@ -154,7 +154,7 @@ def pack_weights(weight: Array, columns: int, lanes: int, *, late: bool) -> Arra
 
 
 def sizes(call: Call, simd: Variant) -> Array:
-    """The geometry array: blocks of even size, as many in a unit as the cache holds and LEAST_UNITS allows."""
+    """The geometry array: blocks of even size, one in a unit, or as many as a cache holds and LEAST_UNITS allows."""
     columns = at.columns_of(simd.lanes)
     (tiles_y, tall), (tiles_x, wide) = tiles_along(call.OH), tiles_along(call.OW)
     tiles = call.N * tiles_y * tiles_x
@@ -162,8 +162,9 @@ def sizes(call: Call, simd: Variant) -> Array:
     rows = -(-tiles // -(-tiles // max(at.block_rows(simd.lanes))))
     blocks = -(-tiles // rows)
     cached = CACHED // (at.POINTS * (2 * chunks * at.CHUNK + 4 * columns) * rows)
-    unit = max(1, min(cached, blocks * panels // LEAST_UNITS, blocks)) * rows
     late = is_late(call, chunks * panels * columns)
+    # weights that are transformed in a run serve many tiles; others are read again for every block
+    unit = (max(1, min(cached, blocks * panels // LEAST_UNITS, blocks)) if late else 1) * rows
     in_weights = (min(AT_ONCE, chunks) if late else chunks) * at.CHUNK * columns
     line = at.CHUNK  # a line more, so that the points lie in different sets of a cache
     places = {
@@ -195,7 +196,7 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tup
     low, high = bounds(call)
     bias, weights = per_channel_bias(call, call.OC).astype(np.int64), weights_of(call).sum(axis=(1, 2, 3))
     left_out = -bias
-    e32, e64, limits, table = parameters(epilogue, 0 * bias, call.OC, padded)
+    e32, e64, limits, table = parameters(epilogue, np.zeros(call.OC, np.int32), call.OC, padded)
     rows = e32.reshape(-1, padded)
     fits = (low + bias).min() >= -WIDEST // 2 and (high + bias).max() < WIDEST // 2
     in_26_bits = limits[HIGH_WORDS] and rows[RIGHT].max() + at.SHIFT < 32

@@ -131,47 +131,62 @@ def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v
 
 
 @inline
-def multiply_panel(
-    simd: Any, g: Any, first: int, count: int, v: Any, chunk: int, chunks: int, u: Any, start: int, m: Any
-) -> None:
-    """The products of all points with the weights of one panel from `start` on, for `chunks` chunks from one on, as
-    m[tile, point, COLUMNS]; those of all but the first chunk are added.
-    """
-    columns = g[COLUMNS]
-    narrow, tall, some = counts(g)
-    for p in range(POINTS):
-        last_y, last_x = p // WINDOW == WINDOW - 1, p % WINDOW == WINDOW - 1
-        row = max(0, narrow - first) if last_x else 0
-        end = min(count, (tall if last_y else (some if last_x else g[TILES])) - first)
-        while row < end:
-            block = row // g[ROWS]
-            rows = min((block + 1) * g[ROWS], end) - row
-            left = p * g[POINT] + ((block * g[CHUNKS] + chunk - block) * g[ROWS] + row) * CHUNK
-            to, weights = (row * POINTS + p) * columns, start + p * g[WEIGHT_POINT]
-            if native(simd):
-                product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0)
-            else:
-                plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0)
-            row += rows
+def part_of_weights(g: Any, panel: int, part: int, chunk: int) -> Any:
+    """Where the weights of a vector of columns begin in w[vector, chunk, pair of channels, tap, column, 2]."""
+    vectors = g[COLUMNS] // g[LANES]
+    return ((panel * vectors + part) * g[CHUNKS] + chunk) * PAIRS * TAPS * 2 * g[LANES]
 
 
 @inline
-def multiply_late(simd: Any, g: Any, panel: int, first: int, count: int, v: Any, w: Any, u: Any, m: Any) -> None:
-    """The same from weights as they are, w[vector of columns, pair of channels, tap, column, 2], transformed some
-    chunks at a time, so that they stay in a cache.
+def transform_chunks(simd: Any, g: Any, panel: int, chunk: int, chunks: int, w: Any, u: Any) -> None:
+    """The points of a panel's weights for some chunks, as u[point, pair, COLUMNS, 2]."""
+    lanes = g[LANES]
+    for part in range(g[COLUMNS] // lanes):
+        start, to = part_of_weights(g, panel, part, chunk), part * 2 * lanes
+        if native(simd):
+            vector.transform_weights(simd, w, start, chunks * PAIRS, u, to, g[WEIGHT_POINT])
+        else:
+            plain_weights(w, start, lanes, g[COLUMNS], chunks * PAIRS, u, to, g[WEIGHT_POINT])
+
+
+@inline
+def fetch_chunks(simd: Any, g: Any, panel: int, chunk: int, p: int, w: Any) -> None:
+    """Bring a share of the weights that are transformed next to a cache: all of them, for all points p."""
+    parts = g[COLUMNS] // g[LANES]
+    size = g[LATE] * PAIRS * TAPS * 2 * g[LANES] * parts // POINTS
+    if native(simd):
+        product.fetch(w, part_of_weights(g, panel, p % parts, chunk + g[LATE]) + p // parts * size, size)
+
+
+@inline
+def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any, w: Any, u: Any, m: Any) -> None:
+    """The products of all points with the weights of one panel, as m[tile, point, COLUMNS]. Weights that come late are
+    transformed some chunks at a time, so that they stay in a cache.
     """
-    columns, lanes = g[COLUMNS], g[LANES]
-    pair = TAPS * 2 * lanes
-    for chunk in range(0, g[CHUNKS], g[LATE]):
-        chunks = min(g[LATE], g[CHUNKS] - chunk)
-        for part in range(columns // lanes):
-            start = ((panel * columns // lanes + part) * g[CHUNKS] + chunk) * PAIRS * pair
-            to = part * 2 * lanes
-            if native(simd):
-                vector.transform_weights(simd, w, start, chunks * PAIRS, u, to, g[WEIGHT_POINT])
-            else:
-                plain_weights(w, start, lanes, columns, chunks * PAIRS, u, to, g[WEIGHT_POINT])
-        multiply_panel(simd, g, first, count, v, chunk, chunks, u, 0, m)
+    columns, late = g[COLUMNS], g[LATE] != 0
+    step = g[LATE] if late else g[CHUNKS]
+    narrow, tall, some = counts(g)
+    for chunk in range(0, g[CHUNKS], step):
+        chunks = min(step, g[CHUNKS] - chunk)
+        if late:
+            transform_chunks(simd, g, panel, chunk, chunks, w, u)
+        for p in range(POINTS):
+            if late:
+                fetch_chunks(simd, g, panel, chunk, p, w)
+            last_y, last_x = p // WINDOW == WINDOW - 1, p % WINDOW == WINDOW - 1
+            row = max(0, narrow - first) if last_x else 0
+            end = min(count, (tall if last_y else (some if last_x else g[TILES])) - first)
+            weights = ((0 if late else panel * POINTS) + p) * g[WEIGHT_POINT]
+            while row < end:
+                block = row // g[ROWS]
+                rows = min((block + 1) * g[ROWS], end) - row
+                left = p * g[POINT] + ((block * g[CHUNKS] + chunk - block) * g[ROWS] + row) * CHUNK
+                to = (row * POINTS + p) * columns
+                if native(simd):
+                    product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0)
+                else:
+                    plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0)
+                row += rows
 
 
 @inline
@@ -180,7 +195,7 @@ def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
     lanes = g[LANES]
     tall = counts(g)[1]
     for part in range(g[COLUMNS] // lanes):
-        start = (panel * g[COLUMNS] // lanes + part) * g[CHUNKS] * PAIRS * TAPS * 2 * lanes
+        start = part_of_weights(g, panel, part, 0)
         product.multiply_few(simd, g[TILES], tall, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
 
 
@@ -222,6 +237,7 @@ def conv(
     a: Any, m: Any, c: Any, late: Any, low: int, high: int,
 ) -> int:  # fmt: skip
     """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
+    weights = late if g[LATE] != 0 else u
     transformed = -1
     for unit in range(low, high):
         panel, first = unit % g[PANELS], unit // g[PANELS] * g[UNIT]
@@ -231,9 +247,7 @@ def conv(
             transformed = first
         if native(simd) and g[AT_FEW] != 0:
             multiply_few(simd, g, panel, v, w, m)
-        elif g[LATE] != 0:
-            multiply_late(simd, g, panel, first, count, v, w, late, m)
         else:
-            multiply_panel(simd, g, first, count, v, 0, g[CHUNKS], u, panel * POINTS * g[WEIGHT_POINT], m)
+            multiply_panel(simd, g, panel, first, count, v, w, weights, m)
         store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
     return -1

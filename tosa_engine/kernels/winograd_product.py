@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .variants import Variant
 
 UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
+LINE: Final = 64  # bytes of a line of a cache
 AHEAD: Final = 48  # bytes of the next weights that are fetched in a step: those of a pair in WINDOW steps
 
 
@@ -96,6 +97,12 @@ def multiply(
     return sig, codegen
 
 
+def _prefetch(builder: Any, address: Any) -> None:
+    """To read, into the second-level cache."""
+    kind = ir.FunctionType(ir.VoidType(), [address.type, e.I32, e.I32, e.I32])
+    builder.call(e.declare(builder, kind, "llvm.prefetch.p0"), [address, e.I32(0), e.I32(2), e.I32(1)])
+
+
 def _line_of_weights(builder: Any, i: int, taps: Callable[[int, int], Any]) -> list[Any]:
     """Row i of G g, for the 3 x 3 weights g whose `taps` are loaded by row and column."""
     if i in (0, 4):
@@ -125,11 +132,10 @@ def emit_few(
     vnni = any("vnni" in need for need in variant.needs)
     turn = builder.mul(pitch, e.I64(PAIRS))
     size = 2 * lanes
-    prefetch = e.declare(builder, ir.FunctionType(ir.VoidType(), [ahead.type, e.I32, e.I32, e.I32]), "llvm.prefetch.p0")
 
     def step(w: Any, ahead: Any, *carried: Any) -> list[Any]:
         lines, new = carried[:WINDOW], list(carried[WINDOW:])
-        builder.call(prefetch, [ahead, e.I32(0), e.I32(2), e.I32(1)])
+        _prefetch(builder, ahead)
 
         def tap(row: int, column: int) -> Any:
             return widened(builder, w, e.I64((3 * row + column) * size), size)
@@ -189,3 +195,21 @@ def multiply_few(
         return context.get_dummy_value()
 
     return sig, codegen
+
+
+@intrinsic
+def fetch(typingctx: Any, w: Any, start: Any, size: Any) -> Any:
+    """Bring `size` bytes of an array to the second-level cache."""
+    index = numba_types.int64
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = builder.gep(e.pointer(context, builder, signature.args[0], args[0], e.I8), [args[1]])
+
+        def line(i: Any, none: list[Any]) -> list[Any]:
+            _prefetch(builder, builder.gep(data, [i]))
+            return none
+
+        e.loop(builder, e.I64(0), args[2], LINE, [], line)
+        return context.get_dummy_value()
+
+    return numba_types.void(w, index, index), codegen

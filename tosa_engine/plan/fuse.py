@@ -111,7 +111,8 @@ class Fusion:
             behind = behind[:-1]
         scales = [*(side.scale for side in found), _scale(last)]
         zeros = [*(side.zero for side in found), after.output_zp]
-        work = rescaled_binary(call, scales, zeros, (after.low, after.high))
+        in_t = None if any(side.rescale is None for side in found) else last.out_t
+        work = rescaled_binary(call, scales, zeros, (after.low, after.high), in_t)
         before = {id(side.rescale): side.rescale for side in found if side.rescale is not None}
         inputs = tuple(side.tensor for side in found)
         return Step((*before.values(), call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
