@@ -303,13 +303,13 @@ def test_a_rescale_behind_it_is_fused(
 
 @pytest.mark.parametrize("op", ["CONV3D", "TRANSPOSE_CONV2D"])
 def test_operators_made_of_convolutions_use_it(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of their pieces suit, some don't: they share scratch."""
-    monkeypatch.setattr(winograd, "worth", lambda call, simd: call.OH % 2 == 0)
+    """All pieces of one suit, and some of the other, which share scratch with those that do not."""
+    three = op == "CONV3D"
+    monkeypatch.setattr(winograd, "worth", lambda call, simd: call.OH % 2 == three)
     used: list[Call] = []
     original = winograd.conv2d
     monkeypatch.setattr(winograd, "conv2d", lambda *arguments: used.append(arguments[0]) or original(*arguments))
     rng = np.random.default_rng(0)
-    three = op == "CONV3D"
     shape, kernel = ((1, 4, 11, 9, 6), (20, 2, 3, 3, 6)) if three else ((1, 9, 9, 6), (20, 6, 6, 6))
     case = Case(op).input("input", types.i8, shape).const("weight", types.i8, rng.integers(-128, 128, kernel))
     case.const("bias", types.i32, rng.integers(-99, 99, 20)).const("input_zp", types.i8, [-3])
