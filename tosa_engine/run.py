@@ -22,7 +22,8 @@ from .errors import DataError, RequireViolation, TosaEngineError, UsageError, ra
 from .feeds import check_feeds
 from .graph import Graph
 from .numerics.float_formats import FORMATS
-from .plan import Plan, Step, expand, make_plan
+from .plan import Plan, Step, expand, make_plan, plan_in_parts
+from .plan.batch import in_part
 from .plan.team import Team
 from .plan.workspace import Workspace
 from .probe import name_of, select
@@ -113,19 +114,36 @@ class Session:
         watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
         everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
         prepared = self._prepared(everything.union(*(names for _, names in watched)))
-        workspace = prepared.borrow(self.threads)
+        found = self._run(prepared, wanted, feeds, watched)
+        if found is None:
+            raise self._violation(wanted, feeds)
+        return found
+
+    def _run(
+        self, prepared: _Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
+    ) -> list[Array] | None:
+        """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
+        workspace, parts = prepared.borrow(self.threads), prepared.plan.parts
         try:
             with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
-                for name, array in feeds.items():
-                    np.copyto(workspace.view(name), array)
                 if watched:
                     workspace.around.look = lambda region, its, step: self._look(region, its, step, watched)
-                main = self.graph.regions[0].name
-                self._look(main, workspace, None, watched)
-                failed = self._team.walk(workspace.program, lambda step: self._after(main, workspace, step, watched))
-                if failed is not None:
-                    _verdict(workspace, failed)
-                return [workspace.view(name).copy() for name in wanted]
+                main, ports = self.graph.regions[0].name, {port.name: port for port in self.outputs}
+                found = [np.empty(ports[name].shape, ports[name].dtype) for name in wanted]
+                for part in range(parts):
+                    for name, array in feeds.items():
+                        np.copyto(workspace.view(name), in_part(array, part, parts))
+                    self._look(main, workspace, None, watched)
+                    failed = self._team.walk(
+                        workspace.program, lambda step: self._after(main, workspace, step, watched)
+                    )
+                    if failed is not None and parts > 1:
+                        return None
+                    if failed is not None:
+                        _verdict(workspace, failed)
+                    for name, array in zip(wanted, found, strict=True):
+                        np.copyto(in_part(array, part, parts), workspace.view(name))
+                return found
         finally:
             workspace.around.look = None
             prepared.give_back(workspace)
@@ -160,11 +178,23 @@ class Session:
             raise_all([DataError(f"wanted a numpy array, got {kind}", tensor=name) for name, kind in odd.items()])
         check_feeds(self._fed, feeds)
 
+    def _violation(self, wanted: list[str], feeds: Mapping[str, Array]) -> TosaEngineError:
+        """What failed in a part, as it fails when all samples run at once."""
+        plan = make_plan(self.graph.copy(), level=self._level)
+        try:
+            self._run(_Prepared(plan, None), wanted, feeds, ())
+        except RequireViolation as violation:
+            return violation
+        return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
+
     def _prepared(self, keep: frozenset[str]) -> _Prepared:
         with self._lock:
             if keep not in self._plans:
                 graph = self.graph.copy()  # a plan records folded constants in its graph
-                plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
+                if keep or self.checked:
+                    plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
+                else:
+                    plan = plan_in_parts(graph, self._level)
                 self._plans[keep] = _Prepared(plan, _compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)

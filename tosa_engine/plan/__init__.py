@@ -19,6 +19,7 @@ from ..passes import composites
 from ..probe import name_of
 from ..spec import bind_operator
 from .arena import place
+from .batch import batch_of, parts_for, with_batch
 from .fuse import fuse
 from .late import late_work, unknown
 from .lives import lives_of, resolve
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ..target import Level
     from ..types import Array
 
-__all__ = ["Plan", "Step", "expand", "make_plan"]
+__all__ = ["Plan", "Step", "expand", "make_plan", "plan_in_parts"]
 
 
 def expand(graph: Graph) -> Graph:
@@ -68,6 +69,17 @@ def make_plan(
                 regions[name] = _plan_block(graph, block, kept, optimise, level, regions)
                 pending.append(regions[name])
     return main
+
+
+def plan_in_parts(graph: Graph, level: Level | None = None) -> Plan:
+    """The plan without probes, for a part of the batch where this is faster (`batch`)."""
+    original = graph.copy()  # planning folds constants
+    whole = make_plan(graph, level=level)
+    parts = parts_for(original, whole.arena.size)
+    if parts == 1:
+        return whole
+    part = with_batch(original, batch_of(original) // parts)
+    return replace(make_plan(part, level=level), parts=parts)
 
 
 def _plan_block(

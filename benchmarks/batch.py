@@ -1,0 +1,71 @@
+"""A network at several batches: all samples at once, and in the parts that a session chooses, beside batch 1.
+
+    python benchmarks/batch.py MODEL [--batches 8,32] [--threads 1] [--rounds 7]
+
+MODEL is a folder with a model.tosa of batch 1. All forms run in turn, the best round counts, and every sample of a
+batch is compared with what batch 1 gives first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from tosa_engine import Session
+from tosa_engine.load import load
+from tosa_engine.plan import batch, expand
+
+
+def sessions(graph, samples: int, threads: int) -> dict[str, Session]:
+    """By name; those of a batch that isn't cut into parts are the same for both."""
+    large = batch.with_batch(graph, samples)
+    found = {"in parts": Session(large, threads)}
+    found["in parts"].plan()
+    with mock.patch.object(batch, "IN_CACHE", 1 << 60):
+        found["at once"] = Session(large, threads)
+        found["at once"].plan()
+    return found
+
+
+def measure(graph, samples: int, threads: int, rounds: int) -> None:
+    rng = np.random.default_rng(samples)
+    single, several = Session(graph, threads), sessions(graph, samples, threads)
+    (port,) = several["at once"].inputs
+    whole = rng.integers(-128, 128, port.shape).astype(port.dtype)
+    rows = [{port.name: whole[i : i + 1]} for i in range(samples)]
+    wanted = [single.run(None, row) for row in rows]
+    for session in several.values():
+        for i, array in enumerate(session.run(None, {port.name: whole})):
+            np.testing.assert_array_equal(array, np.concatenate([found[i] for found in wanted]))
+    jobs = {name: (lambda s=s: s.run(None, {port.name: whole})) for name, s in several.items()}
+    jobs["batch 1"] = lambda: [single.run(None, row) for row in rows]
+    best = dict.fromkeys(jobs, float("inf"))
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            best[name] = min(best[name], time.perf_counter() - start)
+    plan = several["in parts"].plan()
+    memory = f"arena {several['at once'].plan().arena.size / 1e6:.1f} and {plan.arena.size / 1e6:.1f} MB"
+    times = ", ".join(f"{name} {1e3 * best[name] / samples:.2f}" for name in ("batch 1", "at once", "in parts"))
+    print(f"batch {samples}, {threads} threads, {plan.parts} parts: ms per sample: {times}; {memory}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--batches", default="8,32")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    graph = expand(load(args.model / "model.tosa"))
+    for samples in map(int, args.batches.split(",")):
+        measure(graph, samples, args.threads, args.rounds)
+
+
+if __name__ == "__main__":
+    main()
