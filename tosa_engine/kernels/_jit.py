@@ -103,9 +103,11 @@ else:
 
 
 def jit(function: Callable[..., R]) -> Callable[..., R]:
-    """Compile on first call, without the GIL, and keep the code on disk. The function itself when the JIT is off."""
+    """Compile on first call, without the GIL, and keep the code on disk. When the JIT is off, the function itself, in
+    which numbers overflow as silently as in compiled code.
+    """
     if not JIT:
-        return function
+        return np.errstate(all="ignore")(function)
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
     if cache_folder() is not None:
         compiled._cache = _kept(function)

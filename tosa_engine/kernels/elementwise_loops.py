@@ -34,8 +34,7 @@ def plain_line(formula: Formula) -> Callable[..., bool]:
     ) -> bool:  # fmt: skip
         places = ((a, ia, sa), (b, ib, sb), (c, ic, sc))[: formula.inputs]
         inputs = [x[first : first + count] if step else x[first : first + 1] for x, first, step in places]
-        with np.errstate(all="ignore"):
-            found = formula.compute(*inputs, *p[: formula.parameters])
+        found = formula.compute(*inputs, *p[: formula.parameters])
         bad = np.False_
         if formula.tests:
             found, bad = found
