@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..numerics.float_formats import round_to
+from . import float_codes
+from .elementary import erf, sigmoid, tanh
 from .elementwise import elementwise
 from .ewise_binary import maximum, maximum_number, minimum, minimum_number
-from .floats import FP, HALVES, by_function, rows, through_fp32
 from .formula import Formula, larger, smaller
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..spec.table import Call
-    from ..types import Array
 
 
 def between(x: Any, low: Any, high: Any) -> Any:
@@ -36,31 +38,17 @@ def clamped_number(x: Any, low: Any, high: Any) -> Any:
     return minimum_number(maximum_number(x, low), high)
 
 
-def clamp_fp32(call: Call) -> Work:
-    with np.errstate(over="ignore"):
-        bounds = np.array([call.min_val, call.max_val]).astype(np.float32)
-    compute = clamped_number if call.nan_mode == "IGNORE" else clamped
-    return elementwise(call, Formula("clamp", compute, 1, 2), 0.2, bounds)
+def clamp_float(format: str) -> Callable[[Call], Work]:
+    def clamp(call: Call) -> Work:
+        bounds = round_to(np.array([call.min_val, call.max_val], np.float64), call.in_out_t).astype(np.float32)
+        compute = clamped_number if call.nan_mode == "IGNORE" else clamped
+        return elementwise(call, float_codes.formula_of("clamp", compute, 1, format, format, parameters=2), 0.2, bounds)
+
+    return clamp
 
 
-def erf(x: Array) -> Array:
-    found = [math.erf(value) for value in x.reshape(-1).tolist()]
-    return np.array(found, np.float64).reshape(x.shape)
-
-
-def sigmoid(x: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-x.astype(np.float64))))
-
-
-def tanh(x: Array) -> Array:
-    return np.asarray(np.tanh(x.astype(np.float64)))
-
-
-KERNELS = {
-    ("CLAMP", "i8"): Kernel(clamp_int),
-    ("CLAMP", "i16"): Kernel(clamp_int),
-    ("CLAMP", "fp32"): Kernel(clamp_fp32),
-}
-KERNELS |= through_fp32(KERNELS, "CLAMP", "fp32", *HALVES)
-for op, function, cost in (("ERF", erf, 100), ("SIGMOID", sigmoid, 9), ("TANH", tanh, 12)):
-    KERNELS |= rows(op, by_function(function, cost), FP)
+KERNELS = {("CLAMP", "i8"): Kernel(clamp_int), ("CLAMP", "i16"): Kernel(clamp_int)}
+for t in float_codes.FP:
+    KERNELS |= {("CLAMP", t): Kernel(clamp_float(t))}
+for op, function, cost in (("ERF", erf, 2.0), ("SIGMOID", sigmoid, 1.2), ("TANH", tanh, 1.2)):
+    KERNELS |= float_codes.rows(op, function, 1, cost, {t: t for t in float_codes.FP})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import float_codes
 from .elementwise import by_formula
-from .floats import HALVES, through_fp32
 from .formula import Formula
 
 
@@ -22,10 +22,6 @@ def greater_equal(a: Any, b: Any) -> Any:
 
 
 OPERATORS = {"EQUAL": equal, "GREATER": greater, "GREATER_EQUAL": greater_equal}
-KERNELS = {
-    (op, key): by_formula(Formula(op.lower(), compare, 2), 0.15)
-    for op, compare in OPERATORS.items()
-    for key in ("i32_bool", "fp32_bool")
-}
-for op in OPERATORS:
-    KERNELS |= through_fp32(KERNELS, op, "fp32_bool", *(f"{t}_bool" for t in HALVES))
+KERNELS = {(op, "i32_bool"): by_formula(Formula(op.lower(), compare, 2), 0.15) for op, compare in OPERATORS.items()}
+for op, compare in OPERATORS.items():
+    KERNELS |= float_codes.rows(op, compare, 2, 0.2, {t: f"{t}_bool" for t in float_codes.FP}, result=False)

@@ -82,13 +82,14 @@ def elementwise(
     names = [argument.name for argument in call.spec.inputs[: formula.inputs]]
     g = walked(shape, [call.shape_of(name) for name in names])
     loop, count = elementwise_loops.loop_of(formula), types.count(shape)
+    over = () if formula.tests else tuple(i for i, name in enumerate(names) if call.shape_of(name) == shape)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         used = [read(x) for x in inputs[: formula.inputs]]
         arrays: list[Any] = [*used, *[used[0]] * (3 - len(used))]
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
-    return Work(blocks(count), cost * count, bind)
+    return Work(blocks(count), cost * count, bind, over=over)
 
 
 def by_formula(

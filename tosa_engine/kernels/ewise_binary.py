@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import types
 from ..numerics.lookup import slopes_fit
+from . import elementary, float_codes
 from .bounds import holds
 from .elementwise import by_formula, elementwise, unsigned
-from .floats import FP, HALVES, by_function, rows, through_fp32
-from .formula import Formula, cast, is_nan, larger, smaller, view, where
+from .formula import Formula, cast, is_nan, larger, magnitude, smaller, view, where
 from .variants import variant
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -71,8 +72,12 @@ def product(a: Any, b: Any) -> Any:
     return a * b
 
 
-def mul_fp32(call: Call) -> Work:
-    return elementwise(call, Formula("mul", product, 2), 0.2) if call["shift"] == 0 else violating(0)
+def mul_float(format: str) -> Callable[[Call], Work]:
+    def mul(call: Call) -> Work:
+        formula = float_codes.formula_of("mul", product, 2, format, format)
+        return elementwise(call, formula, 0.2) if call["shift"] == 0 else violating(0)
+
+    return mul
 
 
 def table_i8(call: Call) -> Work:
@@ -131,11 +136,12 @@ def minimum_number(a: Any, b: Any) -> Any:
     return chosen(a, b, a < b, ignore=True)
 
 
-def extremum_float(name: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Kernel:
+def extremum_float(name: str, format: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Kernel:
     """By a formula that passes NaN on, or one that ignores it."""
 
     def prepare(call: Call) -> Work:
-        return elementwise(call, Formula(name, lenient if call.nan_mode == "IGNORE" else strict, 2), 0.25)
+        compute = lenient if call.nan_mode == "IGNORE" else strict
+        return elementwise(call, float_codes.formula_of(name, compute, 2, format, format), 0.25)
 
     prepare.__name__ = name
     return Kernel(prepare)
@@ -201,12 +207,10 @@ def one(a: Any, b: Any) -> Any:
     return a ^ b
 
 
-def power(base: Array, exponent: Array) -> tuple[Array, Array]:
-    """In float64; flagged where the base is negative, 0 with an exponent that isn't positive, or where either isn't
-    finite.
-    """
-    good = (base >= 0) & ((base > 0) | (exponent > 0)) & np.isfinite(base) & np.isfinite(exponent)
-    return np.power(base.astype(np.float64), exponent.astype(np.float64)), ~good
+def power(base: Any, exponent: Any) -> Any:
+    """Flagged where the base is negative, 0 with an exponent that isn't positive, or where either isn't finite."""
+    good = (base >= 0.0) & ((base > 0.0) | (exponent > 0.0)) & (base < math.inf) & (magnitude(exponent) < math.inf)
+    return elementary.power(base, exponent), ~good
 
 
 ADD, SUB = Formula("add", added, 2, tests=True), Formula("sub", subtracted, 2, tests=True)
@@ -219,17 +223,12 @@ BITS = {
 INTEGERS = ("i8", "i16", "i32")
 KERNELS = {
     ("ADD", "i32"): by_formula(ADD, 0.2, "R1"),
-    ("ADD", "fp32"): by_formula(Formula("add", added_float, 2), 0.2),
     ("SUB", "i32"): by_formula(SUB, 0.2, "R1"),
-    ("SUB", "fp32"): by_formula(Formula("sub", subtracted_float, 2), 0.2),
     ("MUL", "i8_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "i16_i32"): Kernel(mul_int, ("shift",)),
     ("MUL", "i32_i32"): Kernel(mul_int, ("shift",)),
-    ("MUL", "fp32_fp32"): Kernel(mul_fp32, ("shift",)),
     ("MAXIMUM", "i32"): by_formula(Formula("maximum", larger, 2), 0.2),
-    ("MAXIMUM", "fp32"): extremum_float("maximum", maximum, maximum_number),
     ("MINIMUM", "i32"): by_formula(Formula("minimum", smaller, 2), 0.2),
-    ("MINIMUM", "fp32"): extremum_float("minimum", minimum, minimum_number),
     ("TABLE", "i8_i8_i8"): Kernel(table_i8, ("table",)),
     ("TABLE", "i16_i16_i32"): Kernel(table_i16, ("table",)),
     ("INTDIV", "i32"): by_formula(Formula("intdiv", quotient, 2, tests=True), 1.0, "R1", "R2"),
@@ -239,7 +238,12 @@ KERNELS = {
     **{(f"LOGICAL_{name}", "bool"): kernel for name, kernel in BITS.items()},
     **{(f"BITWISE_{name}", t): kernel for name, kernel in BITS.items() for t in INTEGERS},
 }
-for op in ("ADD", "SUB", "MAXIMUM", "MINIMUM"):
-    KERNELS |= through_fp32(KERNELS, op, "fp32", *HALVES)
-KERNELS |= through_fp32(KERNELS, "MUL", "fp32_fp32", "fp16_fp16", "bf16_bf16")
-KERNELS |= rows("POW", by_function(power, 40, 2), FP)
+for t in float_codes.FP:
+    KERNELS |= {
+        ("MUL", f"{t}_{t}"): Kernel(mul_float(t), ("shift",)),
+        ("MAXIMUM", t): extremum_float("maximum", t, maximum, maximum_number),
+        ("MINIMUM", t): extremum_float("minimum", t, minimum, minimum_number),
+    }
+SAME = {t: t for t in float_codes.FP}
+KERNELS |= float_codes.rows("ADD", added_float, 2, 0.2, SAME) | float_codes.rows("SUB", subtracted_float, 2, 0.2, SAME)
+KERNELS |= float_codes.rows("POW", power, 2, 20, SAME, "R1", "R2", "R3", "R4")

@@ -6,38 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import float_codes
+from .elementary import cos, exp, log, reciprocal, rsqrt, sin
 from .elementwise import by_formula, elementwise, unsigned
-from .floats import FP, HALVES, by_function, rows, through_fp32
-from .formula import Formula, cast, larger, leading_zeros, magnitude, smaller, where
+from .formula import Formula, cast, ceil, floor, larger, leading_zeros, magnitude, smaller, where
 from .work import Kernel, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..spec.table import Call
-    from ..types import Array
 
 I32_MIN = -(1 << 31)
 
 
 def positive(x: Any) -> Any:
     return where(x < 0, -x, x), x == I32_MIN
-
-
-def in_float64(ufunc: Callable[..., Any]) -> Callable[[Array], Array]:
-    """In float64, to be rounded once: within every bound of the specification, and the same on every processor but for
-    rare ties.
-    """
-
-    def function(x: Array) -> Array:
-        return np.asarray(ufunc(x.astype(np.float64)))
-
-    function.__name__ = ufunc.__name__
-    return function
-
-
-def rsqrt(x: Array) -> Array:
-    return np.asarray(1.0 / np.sqrt(x.astype(np.float64)))
 
 
 def negated_i32(x: Any) -> Any:
@@ -60,10 +42,6 @@ def negated(x: Any) -> Any:
     return -x
 
 
-def reciprocal(x: Any) -> Any:
-    return 1.0 / x
-
-
 def inverted(x: Any) -> Any:
     return ~x
 
@@ -76,29 +54,27 @@ def opposite(x: Any) -> Any:
 ZERO_POINTS = ("input1_zp", "output_zp")
 KERNELS = {
     ("ABS", "i32"): by_formula(Formula("abs", positive, 1, tests=True), 0.15, "R1"),
-    ("ABS", "fp32"): by_formula(Formula("abs", magnitude, 1), 0.15),
     ("NEGATE", "i8_acci32"): Kernel(negate_narrow, ZERO_POINTS),
     ("NEGATE", "i16_acci32"): Kernel(negate_narrow, ZERO_POINTS),
     ("NEGATE", "i32_acci32"): by_formula(
         Formula("negate", negated_i32, 1, tests=True), 0.15, "R1", constants=ZERO_POINTS
     ),
-    ("NEGATE", "fp32_accfp32"): by_formula(Formula("negate", negated, 1), 0.15, constants=ZERO_POINTS),
-    ("RECIPROCAL", "fp32"): by_formula(Formula("reciprocal", reciprocal, 1), 0.3),
     ("LOGICAL_NOT", "bool"): by_formula(Formula("logical_not", opposite, 1), 0.05, read=unsigned),
     ("CLZ", "i32"): by_formula(Formula("clz", leading_zeros, 1), 0.2),
 }
 NOT = by_formula(Formula("bitwise_not", inverted, 1), 0.1, read=unsigned)
-for op, function, cost in (
-    ("CEIL", np.ceil, 1),
-    ("COS", in_float64(np.cos), 15),
-    ("EXP", in_float64(np.exp), 6),
-    ("FLOOR", np.floor, 1),
-    ("LOG", in_float64(np.log), 8),
-    ("RSQRT", rsqrt, 6),
-    ("SIN", in_float64(np.sin), 15),
-):
-    KERNELS |= rows(op, by_function(function, cost), FP)
-KERNELS |= through_fp32(KERNELS, "ABS", "fp32", *HALVES)
-KERNELS |= through_fp32(KERNELS, "NEGATE", "fp32_accfp32", "fp16_accfp16", "bf16_accbf16")
-KERNELS |= rows("RECIPROCAL", by_function(in_float64(np.reciprocal), 3), HALVES)
 KERNELS |= {("BITWISE_NOT", key): NOT for key in ("i8", "i16", "i32")}
+for op, function, cost in (
+    ("ABS", magnitude, 0.15),
+    ("CEIL", ceil, 0.15),
+    ("COS", cos, 15),
+    ("EXP", exp, 1.0),
+    ("FLOOR", floor, 0.15),
+    ("LOG", log, 1.2),
+    ("RECIPROCAL", reciprocal, 0.4),
+    ("RSQRT", rsqrt, 0.8),
+    ("SIN", sin, 15),
+):
+    KERNELS |= float_codes.rows(op, function, 1, cost, {t: t for t in float_codes.FP})
+NEGATE = {t: f"{t}_acc{t}" for t in float_codes.FP}
+KERNELS |= float_codes.rows("NEGATE", negated, 1, 0.15, NEGATE, constants=ZERO_POINTS)

@@ -16,7 +16,6 @@ from ..graph import Operator
 from ..numerics.float_formats import round_to
 from ..spec.bind import bind
 from ..types import fp32
-from .by_numpy import by_numpy
 from .work import DONE, Kernel, Work
 
 if TYPE_CHECKING:
@@ -29,37 +28,13 @@ if TYPE_CHECKING:
 
 FP8 = ("fp8e4m3", "fp8e5m2")
 HALVES = ("fp16", "bf16")
-FP = (*HALVES, "fp32")
 NARROW = (*FP8, *HALVES)  # those that go through float32
-ALL = (*FP8, *FP)
 
 
 def widened(array: Array) -> Array:
     """Floats as float32, which is exact; other arrays as they are."""
     with np.errstate(invalid="ignore"):  # signalling NaNs
         return array.astype(np.float32) if types.holds_floats(array) else array
-
-
-def by_function(function: Callable[..., Any], cost: float, operands: int = 1) -> Callable[[Call], Work]:
-    """`function` takes the first inputs as float32 and returns their result in float32 or float64; with it, where it
-    has REQUIREs, the flags of elements that violate one. `cost` is in nanoseconds for an element.
-    """
-
-    @wraps(function)
-    def prepare(call: Call) -> Work:
-        dtype = call.tensor("output").dtype
-
-        def run(*arrays: Array) -> Array | None:
-            found = function(*map(widened, arrays[:-1]))
-            bad: Array | None
-            result, bad = found if isinstance(found, tuple) else (found, None)
-            np.copyto(arrays[-1], round_to(result, dtype) if dtype.is_float else result)
-            return bad
-
-        work = by_numpy(call.shape_of("output"), cost, run)
-        return Work(work.units, work.cost, lambda inputs, outputs: work.bind(inputs[:operands], outputs))
-
-    return prepare
 
 
 def in_fp32(prepare: Callable[[Call], Work], result: type[np.floating[Any]] = np.float32) -> Callable[[Call], Work]:
@@ -121,10 +96,3 @@ def through_fp32(
     """Kernels for rows of narrower floats by that of the row `wide`."""
     inner = kernels[op, wide]
     return {(op, key): Kernel(in_fp32(inner.prepare), inner.constants) for key in keys}
-
-
-def rows(
-    op: str, prepare: Callable[[Call], Work], keys: Sequence[str], **options: Any
-) -> dict[tuple[str, str], Kernel]:
-    """One kernel for several rows."""
-    return {(op, key): Kernel(prepare, **options) for key in keys}

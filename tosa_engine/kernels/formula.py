@@ -81,7 +81,7 @@ def leading_zeros(x: Any) -> Any:
     """Of 32 bits; 32 for 0."""
     if is_numpy(x):
         return np.int32(32) - np.frexp(x.view(np.uint32).astype(np.float64))[1].astype(np.int32)
-    return x.call("ctlz", 0)
+    return x.call("ctlz", False)
 
 
 def is_nan(x: Any) -> Any:
@@ -96,6 +96,11 @@ def larger(x: Any, y: Any) -> Any:
 def smaller(x: Any, y: Any) -> Any:
     """Of integers."""
     return where(x < y, x, y)
+
+
+def call(name: str, in_numpy: Callable[..., Any], *numbers: Any) -> Any:
+    """A function of the C library, of which LLVM has an intrinsic of this name."""
+    return in_numpy(*numbers) if is_numpy(numbers[0]) else numbers[0].call(name, *numbers[1:])
 
 
 def is_numpy(x: Any) -> bool:

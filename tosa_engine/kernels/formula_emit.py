@@ -115,11 +115,12 @@ class Value:
         assert kind.itemsize == self.dtype.itemsize, f"{self.dtype} has not the size of {kind}"
         return Value(self.builder, self.builder.bitcast(self.value, ir_type(kind)), kind)
 
-    def call(self, name: str, *flags: int) -> Value:
-        """An intrinsic of LLVM."""
-        own, rest = ir_type(self.dtype), [ir.Constant(BIT, flag) for flag in flags]
+    def call(self, name: str, *others: Value | bool) -> Value:
+        """An intrinsic of LLVM, with other numbers of this kind, or flags."""
+        own = ir_type(self.dtype)
+        rest = [ir.Constant(BIT, int(x)) if isinstance(x, bool) else self.same(x) for x in others]
         suffix = f"i{8 * self.dtype.itemsize}" if self.dtype.kind != "f" else f"f{8 * self.dtype.itemsize}"
-        kind = ir.FunctionType(own, [own, *(flag.type for flag in rest)])
+        kind = ir.FunctionType(own, [own, *(x.type for x in rest)])
         function = e.declare(self.builder, kind, f"llvm.{name}.{suffix}")
         return Value(self.builder, self.builder.call(function, [self.value, *rest]), self.dtype)
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
-from . import formula
+from . import float_codes, formula
 from .bounds import holds
 from .elementwise import elementwise
-from .floats import FP, FP8, HALVES, by_function, rows, through_fp32
 from .formula import Formula, is_nan, where
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
@@ -48,19 +47,27 @@ def to_integer(bits: int) -> Callable[[Any], Any]:
     return convert
 
 
+def rounded(format: str) -> Callable[[Any], Any]:
+    """Integers in a narrow format of floats."""
+    return lambda x: float_codes.store(formula.cast(x, "f8"), format)
+
+
+def value(x: Any) -> Any:
+    return x
+
+
 def cast(call: Call) -> Work:
-    to = call.out_t
+    """Between formats of floats rounded once; from them to the nearest integer."""
+    given, to = call.in_t, call.out_t
+    if given.is_float:
+        if to.is_float:
+            return elementwise(call, float_codes.formula_of("cast", value, 1, given.name, to.name), 0.3)
+        wanted = float_codes.formula_of("cast", to_integer(to.bits), 1, given.name, None, tests=True)
+        return elementwise(call, wanted.untested() if holds(call, "R1") else wanted, 0.3)
     if to is types.bool_:
         return elementwise(call, Formula("cast", is_true, 1), 0.1)
-    if call.in_t.is_float and to.is_int:
-        wanted = Formula("cast", to_integer(to.bits), 1, tests=True)
-        return elementwise(call, wanted.untested() if holds(call, "R1") else wanted, 0.3)
-    return elementwise(call, Formula("cast", converted(to.storage.str), 1), 0.1)
-
-
-def in_float64(x: Array) -> Array:
-    """Exact, to be rounded once."""
-    return x.astype(np.float64)
+    compute = rounded(to.name) if to.name in float_codes.HALVES else converted(to.storage.str)
+    return elementwise(call, Formula("cast", compute, 1), 0.1)
 
 
 def rescale_numbers(call: Call) -> tuple[Array, Array, Array]:
@@ -111,20 +118,16 @@ def rescale(call: Call) -> Work:
 
 
 CONSTANTS = ("multiplier", "shift", "input_zp", "output_zp")
-CASTS = (
+CASTS: tuple[str, ...] = (
     "bool_i8", "bool_i16", "bool_i32", "i8_bool", "i8_i16", "i8_i32", "i8_fp32", "i16_bool", "i16_i8", "i16_i32",
     "i16_fp32", "i32_bool", "i32_i8", "i32_i16", "i32_fp32", "fp32_i8", "fp32_i16", "fp32_i32",
 )  # fmt: skip
+INTEGERS, FP, FP8, HALVES = ("i8", "i16", "i32"), float_codes.FP, float_codes.FP8, float_codes.HALVES
+CASTS += tuple(key for t in HALVES for i in INTEGERS for key in (f"{t}_{i}", f"{i}_{t}"))
+CASTS += tuple(key for t in HALVES for key in (f"fp32_{t}", f"{t}_fp32"))
+CASTS += tuple(key for t in FP8 for f in FP for key in (f"{f}_{t}", f"{t}_{f}"))
 KERNELS = {("CAST", key): Kernel(cast) for key in CASTS} | {
     ("RESCALE", f"{a}_{b}"): Kernel(rescale, CONSTANTS)
     for a in ("i8", "i16", "i32", "i48")
     for b in ("i8", "i16", "i32")
 }
-INTEGERS = ("i8", "i16", "i32")
-for to in INTEGERS:
-    KERNELS |= through_fp32(KERNELS, "CAST", f"fp32_{to}", *(f"{t}_{to}" for t in HALVES))
-# what has no formula: between floats, and from integers to those that are narrower than fp32
-for t in HALVES:
-    KERNELS |= rows("CAST", by_function(in_float64, 3), [f"{i}_{t}" for i in INTEGERS] + [f"fp32_{t}", f"{t}_fp32"])
-for t in FP8:
-    KERNELS |= rows("CAST", by_function(in_float64, 3), [f"{one}_{two}" for f in FP for one, two in ((f, t), (t, f))])
