@@ -62,7 +62,7 @@ def round_to(values: Array, dtype: DType) -> Array:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if values.dtype == np.float64 and storage not in (np.float32, np.float16):
             values = _to_odd(values)
-        return values.astype(storage)
+        return np.asarray(values.astype(storage))
 
 
 def _to_odd(values: Array) -> Array:
