@@ -16,7 +16,7 @@ from ..graph import Operator
 from ..numerics.float_formats import round_to
 from ..spec.bind import bind
 from ..types import fp32
-from .work import DONE, Kernel, Work
+from .work import DONE, Chain, Kernel, Loop, Work, bits, blocks, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,37 +37,85 @@ def widened(array: Array) -> Array:
         return array.astype(np.float32) if types.holds_floats(array) else array
 
 
-def in_fp32(prepare: Callable[[Call], Work], result: type[np.floating[Any]] = np.float32) -> Callable[[Call], Work]:
+def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.float32) -> Callable[..., Work]:
     """The work that `prepare` gives for the operator's row of fp32, on widened inputs; `result` is the type of what it
     writes, before that is rounded.
     """
 
     @wraps(prepare)
-    def prepare_narrow(call: Call) -> Work:
-        inner = prepare(_as_fp32(call))
-        output = call.tensor(call.spec.outputs[0].name)
+    def prepare_narrow(call: Call, *more: Any) -> Work:
+        inner = prepare(_as_fp32(call), *more)
+        output = call.tensor(call.spec.outputs[0].name).dtype
         is_constant = [call.tensors[a.name].data is not None for a in call.spec.inputs]
+        rounds = output.is_float and output.storage != result
 
         def bind_narrow(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-            moving = [i for i, x in enumerate(inputs) if types.holds_floats(x) and not is_constant[i]]
+            apart = [types.holds_floats(x) and x.dtype != np.float32 for x in inputs]
+            moving = [i for i, x in enumerate(inputs) if apart[i] and not is_constant[i]]
             wide = [np.empty(x.shape, np.float32) if i in moving else widened(x) for i, x in enumerate(inputs)]
-            found = np.empty(outputs[0].shape, result) if output.dtype.is_float else outputs[0]
+            found = np.empty(outputs[0].shape, result) if rounds else outputs[0]
             run_inner = inner.bind(wide, [found])
+            between = [(inputs[i], wide[i]) for i in moving]
+            behind = [(found, outputs[0])] if rounds else []
+            return chained(between, run_inner, inner.units, behind) or apart_from(between, run_inner, inner, behind)
 
-            def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-                with np.errstate(all="ignore"):
-                    for i in moving:
-                        np.copyto(wide[i], inputs[i])
-                    status = run_inner(0, inner.units, inner.carve(scratch[0]))
-                    if status == DONE and output.dtype.is_float:
-                        np.copyto(outputs[0], round_to(found, output.dtype))
-                return status
-
-            return run
-
-        return Work(1, inner.cost, bind_narrow, ((np.dtype(np.uint8), inner.scratch_bytes),))
+        widest = max(inner.units, inner.widest)
+        return Work(1, inner.cost, bind_narrow, inner.scratch, widest=widest)
 
     return prepare_narrow
+
+
+Pairs = list[tuple["Array", "Array"]]
+
+
+def chained(before: Pairs, run: Run, units: int, behind: Pairs) -> Chain | None:
+    """Compiled loops around compiled loops; None where one of them isn't compiled."""
+    from ._jit import JIT
+
+    inner = run.loops if isinstance(run, Chain) else ((run, units),)
+    loops = [*(widening(*pair) for pair in before), *inner, *(narrowing(*pair) for pair in behind)]
+    if not JIT or not all(found is not None and isinstance(found[0], Loop) for found in loops):
+        return None
+    return Chain(*loops)
+
+
+def apart_from(before: Pairs, run_inner: Run, inner: Work, behind: Pairs) -> Run:
+    """The same by numpy."""
+
+    def run(low: int, high: int, scratch: Sequence[Array]) -> int:
+        with np.errstate(all="ignore"):
+            for source, target in before:
+                np.copyto(target, source)
+            status = run_inner(0, inner.units, scratch)
+            for source, target in behind if status == DONE else []:
+                np.copyto(target, round_to(source, types.from_numpy(target.dtype) or types.fp32))
+        return status
+
+    return run
+
+
+def widening(source: Array, target: Array) -> tuple[Loop, int]:
+    """The loop, and its units, that copies floats to float32."""
+    from . import float_format_loops as loops
+
+    x, out, count = flat(bits(source)), target.reshape(-1), target.size
+    if source.itemsize == 1:
+        with np.errstate(invalid="ignore"):
+            values = np.arange(256, dtype=np.uint8).view(source.dtype).astype(np.float32)
+        return Loop(loops.widen_byte, x, values, out, count=count).taking(0, 0), blocks(count)
+    loop = loops.widen_half if source.dtype == np.float16 else loops.widen_bf16
+    return Loop(loop, x, out, count=count).taking(0, 0), blocks(count)
+
+
+def narrowing(source: Array, target: Array) -> tuple[Loop, int] | None:
+    """The loop, and its units, that rounds float32 to floats of 16 bits."""
+    from . import float_format_loops as loops
+
+    if source.dtype != np.float32 or target.itemsize != 2:
+        return None
+    loop = loops.narrow_half if target.dtype == np.float16 else loops.narrow_bf16
+    out = bits(target).reshape(-1)
+    return Loop(loop, source.reshape(-1), out, count=out.size).taking(0, 0), blocks(out.size)
 
 
 def _as_fp32(call: Call) -> Call:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.work import Effect, Loop, aligned
+from ..kernels.work import Chain, Effect, Loop, aligned
 from .program import Program
 from .regions import Regions
 
@@ -82,7 +82,7 @@ class Workspace:
             run = work.bind_around(inputs, outputs, self.around)
         else:
             run = work.bind(inputs, outputs)
-        shared = self._team and can_share(step) and (isinstance(run, Loop) or work.cost >= LARGE)
+        shared = self._team and can_share(step) and (isinstance(run, (Chain, Loop)) or work.cost >= LARGE)
         return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
