@@ -1,4 +1,4 @@
-"""Building the integer graph: operators with their constants, and a bound on the values of every int32 tensor.
+"""Building the integer graph: operators with their constants, and a bound on the values of every accumulator.
 
 The bounds prove that no REQUIRE on values can be violated: an operator whose result could leave int32 isn't emitted,
 it is an error that says by how much.
@@ -16,7 +16,7 @@ from tosa_engine import types
 from tosa_engine.errors import GraphError
 from tosa_engine.graph import Block, Graph, Location, Operator, QParams, Tensor, new_graph
 
-from .multiplier import multiplier_of
+from .multiplier import BITS_16, BITS_32, multiplier_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,18 +24,23 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array, DType, Shape
 
 INT32_MAX = (1 << 31) - 1
+INT48_MAX = (1 << 47) - 1
 
 
 class BoundError(GraphError):
-    """Integer arithmetic that could leave 32 bits."""
+    """Integer arithmetic that could leave the bits of its type."""
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A float tensor's integer stand-in: an int8 tensor, real = scale * (stored - zero_point)."""
+    """A float tensor's integer stand-in: an int8 or int16 tensor, real = scale * (stored - zero_point)."""
 
     name: str
     quant: QParams
+
+    @property
+    def dtype(self) -> DType:
+        return stored_type(self.quant)
 
     @property
     def scale(self) -> float:
@@ -53,7 +58,7 @@ class Quantized:
 
 @dataclass(frozen=True)
 class Wide:
-    """An int32 tensor without zero point that stands for a float tensor before it is rescaled to int8.
+    """An int32 or int48 tensor without zero point that stands for a float tensor before it is rescaled.
 
     `scale` has one entry, or one per index of the last axis; |stored| <= bound.
     """
@@ -65,12 +70,17 @@ class Wide:
 
 @dataclass(frozen=True)
 class Plain:
-    """Integers that aren't quantized numbers: the indices of ARGMAX."""
+    """What isn't a quantized number: the indices of ARGMAX, the truth of comparisons."""
 
     name: str
 
 
 Value = Quantized | Wide | Plain
+
+
+def stored_type(quant: QParams) -> DType:
+    """The TOSA type that holds an activation of these QParams."""
+    return types.i16 if quant.bits == 16 else types.i8
 
 
 class Emitter:
@@ -113,8 +123,11 @@ class Emitter:
     def zero(self, dtype: DType = types.i32) -> str:
         return self.constant(f"zero_{dtype}", dtype, [0])
 
-    def zero_point(self, value: int) -> str:
-        return self.constant(f"zero_point_{value}".replace("-", "m"), types.i8, [value])
+    def zero_point(self, value: int, dtype: DType = types.i8) -> str:
+        if dtype is types.i8:
+            return self.constant(f"zero_point_{value}".replace("-", "m"), dtype, [value])
+        assert value == 0
+        return self.zero(dtype)
 
     def rescale(
         self,
@@ -128,40 +141,42 @@ class Emitter:
         output_zp: int = 0,
         why: str,
     ) -> str:
-        """RESCALE `x` to int8 or int32 (single rounding), with one scale or one per index of the last axis.
+        """RESCALE `x` (single rounding) to int8, int16 or int32, with one scale or one per index of the last axis.
 
         `reach` bounds |x - input_zp|; `why` says how the scale came about. Raises BoundError when a REQUIRE of
         RESCALE could be violated, ScaleError when a scale can't be applied.
         """
         scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
-        multipliers = [multiplier_of(s, why, stem) for s in scales]
+        wide = self.tensor(x).dtype is types.i48
+        multipliers = [multiplier_of(s, why, stem, BITS_16 if wide else BITS_32) for s in scales]
         for m in multipliers:
-            if reach >= 1 << (m.shift - 1) or m.apply(reach) + 128 > INT32_MAX:
+            beyond = reach > INT48_MAX if wide else reach >= 1 << (m.shift - 1)
+            if beyond or m.apply(reach) + 128 > INT32_MAX:
                 message = f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
                 raise BoundError(message, tensor=stem)
         per_channel = len(multipliers) > 1
         inputs = [
             x,
-            self.constant(f"{stem}_multiplier", types.i32, [m.multiplier for m in multipliers]),
+            self.constant(f"{stem}_multiplier", types.i16 if wide else types.i32, [m.multiplier for m in multipliers]),
             self.constant(f"{stem}_shift", types.i8, [m.shift for m in multipliers]),
-            self.zero_point(input_zp) if self.tensor(x).dtype is types.i8 else self.zero(),
-            self.zero_point(output_zp) if dtype is types.i8 else self.zero(),
+            self.zero_point(input_zp, self.tensor(x).dtype),
+            self.zero_point(output_zp, dtype),
         ]
         return self.emit(
             "RESCALE", inputs, stem, dtype, self.shape(x),
-            scale32=True, rounding_mode="SINGLE_ROUND", per_channel=per_channel,
+            scale32=not wide, rounding_mode="SINGLE_ROUND", per_channel=per_channel,
             input_unsigned=False, output_unsigned=False,
         )  # fmt: skip
 
-    def bounded(self, bound: int, what: str, tensor: str) -> int:
-        """`bound` itself. Raises BoundError when it doesn't fit int32."""
-        if bound > INT32_MAX:
-            excess = math.log2(bound / INT32_MAX)
-            raise BoundError(f"{what} may reach {bound}, {excess:.1f} bits too many for int32", tensor=tensor)
+    def bounded(self, bound: int, what: str, tensor: str, most: int = INT32_MAX) -> int:
+        """`bound` itself. Raises BoundError when it is more than `most`: it doesn't fit int32, or int48."""
+        if bound > most:
+            excess, name = math.log2(bound / most), "int32" if most == INT32_MAX else "int48"
+            raise BoundError(f"{what} may reach {bound}, {excess:.1f} bits too many for {name}", tensor=tensor)
         return bound
 
     def widen(self, value: Quantized, stem: str, scale: float = 1.0, why: str = "1") -> tuple[str, int]:
-        """An int8 tensor as int32 without zero point, times `scale`; and the bound of its values."""
+        """An int8 or int16 tensor as int32 without zero point, times `scale`; and the bound of its values."""
         name = self.rescale(value.name, stem, types.i32, scale, value.reach, input_zp=value.zero_point, why=why)
         return name, multiplier_of(scale, why, stem).apply(value.reach)
 
@@ -171,6 +186,15 @@ class Emitter:
         inputs = [*operands, self.constant("mul_shift", types.i8, [0])] if op == "MUL" else operands
         return self.emit(op, inputs, stem, types.i32, shape, **attributes)
 
+    def sixteen(self, value: Quantized, stem: str) -> Quantized:
+        """The same numbers in int16: exact, an int8 tensor without its zero point."""
+        if value.dtype is types.i16:
+            return value
+        name = self.rescale(value.name, stem, types.i16, 1.0, value.reach, input_zp=value.zero_point, why="1")
+        return Quantized(name, QParams((value.scale,), (0,), 16, symmetric=True))
+
     def table(self, x: str, entries: Array, stem: str) -> str:
-        """TABLE of 256 entries on an int8 tensor."""
-        return self.emit("TABLE", [x, self.constant(f"{stem}_table", types.i8, entries)], stem, types.i8, self.shape(x))
+        """TABLE: of 256 entries from int8 to int8, or of 513 from int16 to int32 with 7 more fractional bits."""
+        dtype = self.tensor(x).dtype
+        found = types.i8 if dtype is types.i8 else types.i32
+        return self.emit("TABLE", [x, self.constant(f"{stem}_table", dtype, entries)], stem, found, self.shape(x))

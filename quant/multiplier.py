@@ -4,7 +4,8 @@ This derivation decides bits of every result: it has a version, which changes wh
 
 Derivation, version 1: scale = f * 2^e with f in [1/2, 1) (`frexp`, exact); multiplier = f * 2^31 rounded half away
 from zero; if that is 2^31, halve it and add 1 to e; shift = 31 - e. So 2^30 <= multiplier < 2^31, and
-multiplier / 2^shift is the scale with a relative error of at most 2^-31.
+multiplier / 2^shift is the scale with a relative error of at most 2^-31. For int48 values, whose RESCALE has
+multipliers of 16 bits, the same with 15 in place of 31: a relative error of at most 2^-15.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from tosa_engine.errors import DataError
 
 VERSION = 1
 SHIFT_MIN, SHIFT_MAX = 2, 62
-LARGEST_SCALE = 2.0 ** (31 - SHIFT_MIN)
-SMALLEST_SCALE = 2.0 ** (30 - SHIFT_MAX)
+BITS_32, BITS_16 = 31, 15  # of a positive multiplier with and without scale32
+LARGEST_SCALE = 2.0 ** (BITS_32 - SHIFT_MIN)
+SMALLEST_SCALE = 2.0 ** (BITS_32 - 1 - SHIFT_MAX)
 
 
 class ScaleError(DataError):
@@ -26,7 +28,7 @@ class ScaleError(DataError):
 
 @dataclass(frozen=True)
 class Multiplier:
-    """`multiplier` (int32) and `shift` (int8) of RESCALE with scale32; the scale is multiplier / 2^shift."""
+    """`multiplier` (int32; int16 without scale32) and `shift` (int8) of RESCALE: the scale is multiplier / 2^shift."""
 
     multiplier: int
     shift: int
@@ -40,23 +42,23 @@ class Multiplier:
         return (value * self.multiplier + (1 << (self.shift - 1))) >> self.shift
 
 
-def multiplier_of(scale: float, what: str, tensor: str = "") -> Multiplier:
-    """Derive the multiplier and shift of a real scale; `what` says in an error how the scale came about.
+def multiplier_of(scale: float, what: str, tensor: str = "", bits: int = BITS_32) -> Multiplier:
+    """Derive the multiplier of `bits` bits and the shift of a real scale; `what` says in an error where it comes from.
 
     Raises ScaleError when the scale isn't a finite positive number whose shift is in 2 .. 62.
     """
     if not (math.isfinite(scale) and scale > 0):
         raise ScaleError(f"a RESCALE needs a finite scale greater than 0, got {scale!r} = {what}", tensor=tensor)
     fraction, exponent = math.frexp(scale)
-    multiplier = math.floor(math.ldexp(fraction, 31) + 0.5)  # exact: the fraction has 53 bits, 31 of them integral
-    if multiplier == 1 << 31:
+    multiplier = math.floor(math.ldexp(fraction, bits) + 0.5)  # exact: of the fraction's 53 bits, `bits` are integral
+    if multiplier == 1 << bits:
         multiplier >>= 1
         exponent += 1
-    shift = 31 - exponent
+    shift = bits - exponent
     if not SHIFT_MIN <= shift <= SHIFT_MAX:
         raise ScaleError(
             f"the scale {scale!r} = {what} needs shift {shift}; RESCALE has {SHIFT_MIN} .. {SHIFT_MAX}, "
-            f"scales of about 2^-32 .. 2^29",
+            f"scales of about 2^{bits - 1 - SHIFT_MAX} .. 2^{bits - SHIFT_MIN}",
             tensor=tensor,
         )
     return Multiplier(multiplier, shift)

@@ -1,4 +1,6 @@
-"""The pass from a TOSA-FP graph whose tensors carry QParams to a TOSA-INT graph that computes the same in int8.
+"""The pass from a TOSA-FP graph whose tensors carry QParams to a TOSA-INT graph that computes the same in integers.
+
+Each activation is int8 or int16 as its QParams say: 16x8 networks and mixed ones are a matter of QParams alone.
 
 Each float operator has a rule in a `rules_*` module; elementwise functions of one tensor become one TABLE
 (`rules_table`); composites without a rule are expanded first. No float operator is left: what has no rule, and every
@@ -18,16 +20,31 @@ from tosa_engine.infer import infer
 from tosa_engine.passes import composites, dead_code
 from tosa_engine.target import Target
 
-from . import rules_conv, rules_elementwise, rules_layout, rules_reduction, rules_softmax, rules_table
-from .emit import Emitter, Plain, Quantized
+from . import (
+    rules_choice,
+    rules_conv,
+    rules_elementwise,
+    rules_layout,
+    rules_reduction,
+    rules_softmax,
+    rules_table,
+)
+from .emit import Emitter, Plain, Quantized, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Block
 
-TARGET = Target.parse(["PRO-INT"])
-FAMILIES = (rules_conv, rules_elementwise, rules_layout, rules_reduction, rules_softmax)  # importing registers them
+TARGETS = {8: Target.parse(["PRO-INT"]), 16: Target.parse(["PRO-INT", "EXT-INT16"])}
+FAMILIES = (
+    rules_choice,
+    rules_conv,
+    rules_elementwise,
+    rules_layout,
+    rules_reduction,
+    rules_softmax,
+)  # importing registers them
 
 
 @dataclass
@@ -41,9 +58,9 @@ class Report:
 def quantize(graph: Graph, report: Report | None = None) -> Graph:
     """The integer graph of a float graph; `graph` isn't changed.
 
-    Inputs and outputs keep their names and shapes and become int8 (ARGMAX's stay int32); each carries its QParams, as
-    does every int8 tensor that stands for a float one, whose name is in `Tensor.source`. The result is legal for
-    profile PRO-INT at level 8K, and no REQUIRE can be violated in it.
+    Inputs and outputs keep their names and shapes and become int8 or int16 (ARGMAX's stay int32); each carries its
+    QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. The result is
+    legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits) at level 8K, and no REQUIRE can be violated.
 
     Raises:
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
@@ -72,7 +89,8 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
     result = dead_code.run(ctx.emitter.graph)
-    validate(result, TARGET)
+    wide = any(t.dtype in (types.i16, types.i48) for t in result.main.tensors.values())
+    validate(result, TARGETS[16 if wide else 8])
     return result
 
 
@@ -112,7 +130,7 @@ def _pretend(ctx: Context, op: Operator) -> None:
     for out in op.outputs:
         quant = ctx.quant.get(out, UNKNOWN)
         name = ctx.emitter.block.fresh(out)
-        ctx.emitter.block.add(Tensor(name, types.i8, ctx.shape(out)))
+        ctx.emitter.block.add(Tensor(name, stored_type(quant), ctx.shape(out)))
         ctx.missing.add(out)
         ctx.values[out] = Quantized(name, quant)
 
@@ -125,7 +143,7 @@ def _inputs(ctx: Context) -> None:
             message = f"a graph input of type {tensor.dtype}: only fp32 graphs can be quantized{ctx.place(name)}"
             ctx.problems.append(Unsupported(message, tensor=ctx.source_name(name)))
         quant: QParams = ctx.qparams(name)
-        made.add(Tensor(name, types.i8, tensor.shape, source=tensor.source, quant=quant))
+        made.add(Tensor(name, stored_type(quant), tensor.shape, source=tensor.source, quant=quant))
         made.inputs.append(name)
         ctx.values[name] = Quantized(name, quant)
 

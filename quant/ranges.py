@@ -136,13 +136,17 @@ def _along(quant: QParams, rank: int) -> tuple[Array, Array]:
     return scale.reshape(dims), zero_point.reshape(dims)
 
 
-def as_int8(quant: QParams) -> QParams:
-    """Per-tensor QParams for signed 8-bit storage: unsigned 8-bit ones move down by 128.
+def as_stored(quant: QParams) -> QParams:
+    """Per-tensor QParams for signed storage: unsigned ones move down by half their range.
 
-    Raises DataError for other widths and for per-channel QParams.
+    8 bits have any zero point; 16 bits have none (an unsigned zero point of 32768 becomes 0).
+
+    Raises DataError for other widths, for per-channel QParams, and for 16 bits with another zero point.
     """
-    if quant.bits != 8 or len(quant.scale) != 1 or quant.axis is not None:
+    if quant.bits not in (8, 16) or len(quant.scale) != 1 or quant.axis is not None:
         kind = "per-channel " if len(quant.scale) != 1 or quant.axis is not None else ""
-        raise DataError(f"activations need 8-bit quantization with one scale, got {kind}{quant.bits} bits")
-    moved = quant.zero_point[0] if quant.signed else quant.zero_point[0] - 128
-    return QParams(quant.scale, (moved,))
+        raise DataError(f"activations need 8 or 16 bits with one scale, got {kind}{quant.bits} bits")
+    moved = quant.zero_point[0] if quant.signed else quant.zero_point[0] - (1 << (quant.bits - 1))
+    if quant.bits == 16 and moved:
+        raise DataError(f"16-bit activations have no zero point in TOSA, got {moved}")
+    return QParams(quant.scale, (moved,), quant.bits, symmetric=quant.bits == 16)

@@ -12,11 +12,11 @@ from tosa_engine import types
 from tosa_engine.errors import DataError, TosaEngineError, Unsupported
 from tosa_engine.graph import Location, Operator, QParams, Tensor
 
-from .emit import Emitter, Plain, Quantized, Value, Wide
-from .ranges import activation_qparams, as_int8, quantize_array
+from .emit import Emitter, Plain, Quantized, Value, Wide, stored_type
+from .ranges import activation_qparams, as_stored, quantize_array
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tosa_engine.graph import Block
     from tosa_engine.types import Array, Shape
@@ -59,7 +59,7 @@ class Context:
         return ""
 
     def qparams(self, name: str) -> QParams:
-        """The int8 QParams of an activation; a missing one is noted as a problem, once."""
+        """The QParams of an activation; a missing one is noted as a problem, once."""
         if name in self.quant:
             return self.quant[name]
         if name not in self.missing:
@@ -80,19 +80,29 @@ class Context:
         readers = self.consumers.get(name, [])
         return readers[0] if len(readers) == 1 and not self.is_output(name) else None
 
-    def value(self, name: str) -> Value:
-        """What stands for a float tensor; a constant is quantized by its own range when it is first asked for."""
+    def value(self, name: str, bits: int = 8) -> Value:
+        """What stands for a float tensor; a constant is quantized by its own range, to `bits`, when first asked for."""
         if name not in self.values:
             data = self.constant(name)
             assert data is not None, f"'{name}' is read before it is written"
-            quant = self.quant.get(name) or activation_qparams(float(data.min()), float(data.max()))
-            stored = self.emitter.constant(name, types.i8, quantize_array(data, quant))
+            own = activation_qparams(float(data.min()), float(data.max()), bits=bits, symmetric=bits == 16)
+            quant = self.quant.get(name) or own
+            stored = self.emitter.constant(name, stored_type(quant), quantize_array(data, quant))
             self.values[name] = Quantized(stored, quant)
         return self.values[name]
 
-    def quantized(self, name: str) -> Quantized:
-        """The int8 form of a tensor; an int32 form is rescaled to the tensor's QParams first."""
-        value = self.value(name)
+    def pair(self, names: Sequence[str]) -> tuple[Quantized, Quantized]:
+        """Two operands; a constant takes the bits of the other one."""
+        a, b = names[:2]
+        if self.constant(a) is not None:
+            other = self.quantized(b)
+            return self.quantized(a, other.quant.bits), other
+        first = self.quantized(a)
+        return first, self.quantized(b, first.quant.bits)
+
+    def quantized(self, name: str, bits: int = 8) -> Quantized:
+        """The int8 or int16 form of a tensor; an accumulator is rescaled to the tensor's QParams first."""
+        value = self.value(name, bits)
         if isinstance(value, Wide):
             return self.settle(name, value)
         if isinstance(value, Plain):
@@ -100,21 +110,30 @@ class Context:
         return value
 
     def settle(self, name: str, wide: Wide) -> Quantized:
-        """RESCALE an int32 form to int8 by the tensor's QParams. It then stands for the tensor."""
+        """RESCALE an accumulator by the tensor's QParams. It then stands for the tensor."""
         quant = self.qparams(name)
         why = f"{_shown(wide.scale)} (accumulator) / {quant.scale[0]!r} (output)"
         scales = [s / quant.scale[0] for s in wide.scale]
         stored = self.emitter.rescale(
-            wide.name, self.final_name(name), types.i8, scales, wide.bound, output_zp=quant.zero_point[0], why=why
+            wide.name,
+            self.final_name(name),
+            stored_type(quant),
+            scales,
+            wide.bound,
+            output_zp=quant.zero_point[0],
+            why=why,
         )
         return self.define(name, Quantized(stored, quant))
 
     def requantized(self, x: Quantized, out: str) -> str:
-        """RESCALE an int8 tensor to the QParams of the float tensor `out`."""
-        quant = self.qparams(out)
-        why = f"{x.scale!r} (input) / {quant.scale[0]!r} (output)"
+        """RESCALE a quantized tensor to the QParams of the float tensor `out`."""
+        return self.rescaled(x, self.qparams(out), self.final_name(out))
+
+    def rescaled(self, x: Quantized, quant: QParams, stem: str, side: str = "input") -> str:
+        """RESCALE a quantized tensor to other QParams."""
+        why = f"{x.scale!r} ({side}) / {quant.scale[0]!r} (output)"
         return self.emitter.rescale(
-            x.name, self.final_name(out), types.i8, x.scale / quant.scale[0], x.reach,
+            x.name, stem, stored_type(quant), x.scale / quant.scale[0], x.reach,
             input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
         )  # fmt: skip
 
@@ -144,8 +163,8 @@ class Context:
         return value  # type: ignore[return-value]
 
     def finish(self, name: str, wide: Wide) -> None:
-        """The int32 result of an operator: to int8 when the tensor has QParams, else kept for what reads it."""
-        if name in self.quant or not self.stays_wide(name):
+        """An operator's accumulator: rescaled when the tensor has QParams, else, of int32, kept for its readers."""
+        if name in self.quant or not self.stays_wide(name) or self.emitter.tensor(wide.name).dtype is not types.i32:
             self.settle(name, wide)
         else:
             self.values[name] = wide
@@ -173,16 +192,16 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def clamp_bounds(clamp: Operator, quant: QParams) -> tuple[int, int]:
-    """The int8 bounds of a float CLAMP."""
+    """The stored bounds of a float CLAMP."""
     low, high = float(clamp.attributes["min_val"]), float(clamp.attributes["max_val"])
     stored = quantize_array(np.array([low, high]), quant)
     return int(stored[0]), int(stored[1])
 
 
 def attached(block: Block) -> dict[str, QParams]:
-    """The QParams that activations carry, for int8; constants have rules of their own."""
+    """The QParams that activations carry; constants have rules of their own."""
     return {
-        name: as_int8(tensor.quant)
+        name: as_stored(tensor.quant)
         for name, tensor in block.tensors.items()
         if tensor.quant is not None and tensor.data is None
     }

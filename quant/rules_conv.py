@@ -1,9 +1,10 @@
-"""CONV2D, DEPTHWISE_CONV2D, MATMUL: int8 operands, int32 bias and accumulator, one RESCALE per channel.
+"""Convolutions and MATMUL: int8 operands with int32 accumulators, or int16 ones with int48, one RESCALE per channel.
 
 Weights are symmetric int8, one scale per output channel: the scales of graph.quant where the constant carries them,
-else those of its own values. The bias is int32 at scale input * weight. A channel whose weights are so small that the
-bias would leave 31 bits, or that the RESCALE couldn't be applied, gets the smallest weight scale that avoids it: its
-weights then hardly count against the bias or the output's step, and the change is noted.
+else those of its own values (of MATMUL with int16, symmetric int16). The bias is at scale input * weight. A channel
+whose weights are so small that the bias would leave 31 bits, or that the RESCALE couldn't be applied, gets the
+smallest weight scale that avoids it: its weights then hardly count against the bias or the output's step, and the
+change is noted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
-from .emit import INT32_MAX, Quantized, Wide
+from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
 from .ranges import weight_qparams
 from .rules import Context, rule
 
@@ -24,11 +25,20 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
-BIAS_LIMIT = float(1 << 30)
-SMALLEST_RATIO = 2.0**-31  # the smallest scale from accumulator to output, with one bit to spare
+SPATIAL = {
+    "CONV2D": ("pad", "stride", "dilation"), "CONV3D": ("pad", "stride", "dilation"),
+    "DEPTHWISE_CONV2D": ("pad", "stride", "dilation"), "TRANSPOSE_CONV2D": ("out_pad", "stride"),
+}  # fmt: skip
 
 
-@rule("CONV2D", "DEPTHWISE_CONV2D")
+def _limits(x: Quantized) -> tuple[types.DType, int, float]:
+    """Of an operator on `x`: the accumulator's type, its largest value, and the smallest scale from it to an output,
+    with one bit to spare.
+    """
+    return (types.i48, INT48_MAX, 2.0**-47) if x.dtype is types.i16 else (types.i32, INT32_MAX, 2.0**-31)
+
+
+@rule(*SPATIAL)
 def convolution(ctx: Context, op: Operator) -> None:
     """Input and weight zero points of the float operator are 0 by its own rules; the integer one has the input's."""
     x, out = ctx.quantized(op.inputs[0]), op.outputs[0]
@@ -43,43 +53,49 @@ def convolution(ctx: Context, op: Operator) -> None:
     scales = _raised(ctx, out, x, scales, biases)
     stored = _integers(rows, scales)
     accumulator_bias = _integers(biases, scales * x.scale)
-    bound = _bound(ctx, out, stored, x.reach, accumulator_bias)
+    acc, most, _ = _limits(x)
+    bound = _bound(ctx, out, stored, x.reach, accumulator_bias, most)
     e = ctx.emitter
     inputs = [
         x.name,
         e.constant(op.inputs[1], types.i8, _unrows(stored, weight.shape, depthwise)),
-        e.constant(f"{out}_bias", types.i32, accumulator_bias),
-        e.zero_point(x.zero_point),
+        e.constant(f"{out}_bias", acc, accumulator_bias),
+        e.zero_point(x.zero_point, x.dtype),
         e.zero_point(0),
     ]
-    attributes = {k: op.attributes[k] for k in ("pad", "stride", "dilation")}
-    attributes |= {"acc_type": types.i32, "local_bound": False}
-    name = e.emit(op.op, inputs, f"{out}_acc", types.i32, ctx.shape(out), **attributes)
+    attributes = {k: op.attributes[k] for k in SPATIAL[op.op]}
+    attributes |= {"acc_type": acc, "local_bound": False}
+    name = e.emit(op.op, inputs, f"{out}_acc", acc, ctx.shape(out), **attributes)
     ctx.finish(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
 
 
 @rule("MATMUL")
 def matmul(ctx: Context, op: Operator) -> None:
-    """Both operands int8 with zero points. A constant B is a weight: symmetric, one scale per column."""
+    """Both operands int8 with zero points, or int16. A constant B is a weight: symmetric, one scale per column."""
     out, e = op.outputs[0], ctx.emitter
     a, weight = ctx.quantized(op.inputs[0]), ctx.constant(op.inputs[1])
     depth = ctx.shape(op.inputs[0])[2]
     if weight is None:
         b = ctx.quantized(op.inputs[1])
+        if types.i16 in (a.dtype, b.dtype):
+            a, b = e.sixteen(a, f"{out}_a"), e.sixteen(b, f"{out}_b")
         b_name, b_zp, scales, reach = b.name, b.zero_point, np.array([b.scale]), b.reach
         bound = depth * a.reach * reach
     else:
         rows = np.moveaxis(weight, 2, 0).reshape(weight.shape[2], -1)
-        scales = _weight_scales(ctx, op.inputs[1], rows)
+        scales, levels = _weight_scales(ctx, op.inputs[1], rows), 127
+        if a.dtype is types.i16:  # TOSA multiplies int16 matrices by int16 ones
+            scales, levels = scales * (127 / 32767), 32767
         scales = _raised(ctx, out, a, scales, np.zeros(len(rows)))
-        stored = _integers(rows, scales)
+        stored = _integers(rows, scales, levels)
         by_batch = np.moveaxis(stored.reshape(weight.shape[2], *weight.shape[:2]), 0, 2)
-        b_name, b_zp = e.constant(op.inputs[1], types.i8, by_batch), 0
+        b_name, b_zp = e.constant(op.inputs[1], a.dtype, by_batch), 0
         bound = int(np.abs(by_batch).sum(axis=1).max(initial=0)) * a.reach
-    _margin(ctx, out, bound)
-    inputs = [a.name, b_name, e.zero_point(a.zero_point), e.zero_point(b_zp)]
-    name = e.emit("MATMUL", inputs, f"{out}_acc", types.i32, ctx.shape(out))
-    bound = e.bounded(bound, "the accumulator", ctx.source_name(out))
+    acc, most, _ = _limits(a)
+    _margin(ctx, out, bound, most)
+    inputs = [a.name, b_name, e.zero_point(a.zero_point, a.dtype), e.zero_point(b_zp, a.dtype)]
+    name = e.emit("MATMUL", inputs, f"{out}_acc", acc, ctx.shape(out))
+    bound = e.bounded(bound, "the accumulator", ctx.source_name(out), most)
     ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
 
 
@@ -121,10 +137,11 @@ def _weight_scales(ctx: Context, name: str, rows: Array) -> Array:
 
 def _raised(ctx: Context, out: str, x: Quantized, scales: Array, biases: Array) -> Array:
     """The weight scales, raised where the bias or the RESCALE needs it."""
-    floor = np.abs(biases) / (x.scale * BIAS_LIMIT)
+    _, most, smallest = _limits(x)
+    floor = np.abs(biases) / (x.scale * ((most + 1) // 2))
     quant = ctx.quant.get(out)
     if quant is not None:
-        floor = np.maximum(floor, quant.scale[0] * SMALLEST_RATIO / x.scale)
+        floor = np.maximum(floor, quant.scale[0] * smallest / x.scale)
     low = scales < floor
     if low.any():
         ctx.notes.append(
@@ -138,10 +155,10 @@ def _listed(indices: list[int]) -> str:
     return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
 
 
-def _integers(real: Array, scales: Array) -> Array:
-    """Real values over their row's scale, halves away from zero; weights saturate at 127, biases can't."""
+def _integers(real: Array, scales: Array, levels: int = 127) -> Array:
+    """Real values over their row's scale, halves away from zero; weights saturate at `levels`, biases can't."""
     if real.ndim == 2:
-        return np.clip(_nearest(real.astype(np.float64) / scales[:, None]), -127, 127)
+        return np.clip(_nearest(real.astype(np.float64) / scales[:, None]), -levels, levels)
     return _nearest(real / scales)
 
 
@@ -152,12 +169,12 @@ def _nearest(steps: Array) -> Array:
     return result
 
 
-def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array) -> int:
+def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array, most: int) -> int:
     """The largest |accumulator| of any channel at any point of the sum."""
     bound = int((np.abs(stored).sum(axis=1) * reach + np.abs(bias)).max())
-    _margin(ctx, out, bound)
-    return ctx.emitter.bounded(bound, "the accumulator", ctx.source_name(out))
+    _margin(ctx, out, bound, most)
+    return ctx.emitter.bounded(bound, "the accumulator", ctx.source_name(out), most)
 
 
-def _margin(ctx: Context, out: str, bound: int) -> None:
-    ctx.margins[ctx.source_name(out)] = math.log2(INT32_MAX / max(bound, 1))
+def _margin(ctx: Context, out: str, bound: int, most: int) -> None:
+    ctx.margins[ctx.source_name(out)] = math.log2(most / max(bound, 1))

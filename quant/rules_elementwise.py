@@ -1,7 +1,8 @@
 """ADD, SUB, MUL, MAXIMUM, MINIMUM of two tensors, and CLAMP.
 
-ADD, SUB, MAXIMUM, MINIMUM: both operands become int32 at a common scale 2^20 times finer than the coarser operand's,
-so that nothing is lost before the one rounding to int8: |operand| <= 255 * 2^20 < 2^28. A constant added to an int32
+ADD, SUB, MAXIMUM, MINIMUM: both operands become int32 at a common scale 2^20 times finer than the coarser operand's
+(2^14 where one is int16), so that nothing is lost before the one rounding behind: |operand| <= 255 * 2^20 < 2^28, or
+32767 * 2^14 < 2^29. A constant added to an int32
 accumulator (a bias) takes the accumulator's scale instead. MUL: the product of the operands without
 their zero points is exact in int32.
 """
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
-HEADROOM = 2.0**20
+HEADROOM = {8: 2.0**20, 16: 2.0**14}
 
 
 @rule("ADD", "SUB", "MAXIMUM", "MINIMUM")
@@ -30,18 +31,24 @@ def at_common_scale(ctx: Context, op: Operator) -> None:
     if _onto_accumulator(ctx, op):
         return
     out, e = op.outputs[0], ctx.emitter
-    a, b = ctx.quantized(op.inputs[0]), ctx.quantized(op.inputs[1])
-    scale = max(a.scale, b.scale) / HEADROOM
-    names, bounds = [], []
-    for side, value in (("a", a), ("b", b)):
-        why = f"{value.scale!r} (operand) / {scale!r} (common scale of {op.op})"
-        name, bound = e.widen(value, f"{out}_{side}", value.scale / scale, why)
-        names.append(name)
-        bounds.append(bound)
+    names, bounds, scale = at_one_scale(ctx, op)
     additive = op.op in ("ADD", "SUB")
     attributes = {} if additive else {"nan_mode": "PROPAGATE"}
     name = e.binary(op.op, names, f"{out}_acc", **attributes)
     ctx.finish(out, Wide(name, (scale,), sum(bounds) if additive else max(bounds)))
+
+
+def at_one_scale(ctx: Context, op: Operator) -> tuple[list[str], list[int], float]:
+    """Both operands as int32 of one scale: their names, their bounds, the scale."""
+    a, b = ctx.pair(op.inputs)
+    scale = max(a.scale, b.scale) / HEADROOM[max(a.quant.bits, b.quant.bits)]
+    names, bounds = [], []
+    for side, value in (("a", a), ("b", b)):
+        why = f"{value.scale!r} (operand) / {scale!r} (common scale of {op.op})"
+        name, bound = ctx.emitter.widen(value, f"{op.outputs[0]}_{side}", value.scale / scale, why)
+        names.append(name)
+        bounds.append(bound)
+    return names, bounds, scale
 
 
 def _onto_accumulator(ctx: Context, op: Operator) -> bool:
@@ -116,5 +123,5 @@ def clamp(ctx: Context, op: Operator) -> None:
     low, high = clamp_bounds(op, x.quant)
     same = x.quant == quant
     target = ctx.final_name(out) if same else f"{out}_clamp"
-    name = e.emit("CLAMP", [x.name], target, types.i8, ctx.shape(out), min_val=low, max_val=high, nan_mode="PROPAGATE")
+    name = e.emit("CLAMP", [x.name], target, x.dtype, ctx.shape(out), min_val=low, max_val=high, nan_mode="PROPAGATE")
     ctx.define(out, Quantized(name if same else ctx.requantized(Quantized(name, x.quant), out), quant))

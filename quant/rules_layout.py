@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
-from .emit import Quantized, Wide
+from .emit import Quantized, Wide, stored_type
 from .ranges import quantize_array
 from .rules import Context, rule
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 UNBALANCED = 16
 
 
-@rule("IDENTITY", "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX")
+@rule("IDENTITY", "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX", "REDUCE_MIN", "REVERSE", "TILE")
 def moved(ctx: Context, op: Operator) -> None:
     """Same attributes, same constant shapes; monotonic functions of stored integers (max) count as moves."""
     x, out = ctx.value(op.inputs[0]), op.outputs[0]
     if isinstance(x, Wide) and op.op == "RESHAPE" and out not in ctx.quant and _keeps_scales(ctx, x, out):
-        name = ctx.emitter.emit(op.op, [x.name, *_shapes(ctx, op)], f"{out}_acc", types.i32, ctx.shape(out))
+        name = ctx.emitter.emit(op.op, [x.name, *shapes_of(ctx, op)], f"{out}_acc", types.i32, ctx.shape(out))
         ctx.finish(out, Wide(name, x.scale, x.bound))
         return
-    place(ctx, op, ctx.quantized(op.inputs[0]), _shapes(ctx, op))
+    place(ctx, op, ctx.quantized(op.inputs[0]), shapes_of(ctx, op))
 
 
 def place(ctx: Context, op: Operator, x: Quantized, more: list[str], **attributes: object) -> None:
-    """Emit `op` on an int8 tensor, and a RESCALE behind it where the output has other QParams."""
+    """Emit `op` on a quantized tensor, and a RESCALE behind it where the output has other QParams."""
     out = op.outputs[0]
     quant = ctx.quant.setdefault(out, x.quant)
     target = ctx.final_name(out) if quant == x.quant else f"{out}_moved"
     given = {**op.attributes, **attributes}
-    name = ctx.emitter.emit(op.op, [x.name, *more], target, types.i8, ctx.shape(out), **given)
+    name = ctx.emitter.emit(op.op, [x.name, *more], target, x.dtype, ctx.shape(out), **given)
     if quant != x.quant:
         name = ctx.requantized(Quantized(name, x.quant), out)
     ctx.define(out, Quantized(name, quant))
@@ -49,7 +49,7 @@ def _keeps_scales(ctx: Context, x: Wide, out: str) -> bool:
     return len(x.scale) == 1 or ctx.shape(out)[-1:] == (len(x.scale),)
 
 
-def _shapes(ctx: Context, op: Operator) -> list[str]:
+def shapes_of(ctx: Context, op: Operator) -> list[str]:
     """The constant shape_t inputs, as constants of the integer graph."""
     names = []
     for name in op.inputs[1:]:
@@ -73,14 +73,12 @@ def pad(ctx: Context, op: Operator) -> None:
     quant = ctx.quant.setdefault(out, x.quant)
     name = x.name
     if quant != x.quant:
-        why = f"{x.scale!r} (input) / {quant.scale[0]!r} (output)"
-        name = e.rescale(
-            name, f"{out}_input", types.i8, x.scale / quant.scale[0], x.reach,
-            input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
-        )  # fmt: skip
-    shapes = _shapes(ctx, _first_two(op))
+        name = ctx.rescaled(x, quant, f"{out}_input")
+    shapes = shapes_of(ctx, _first_two(op))
     stored = int(quantize_array(value.reshape(-1), quant)[0])
-    padded = e.emit("PAD", [name, *shapes, e.zero_point(stored)], ctx.final_name(out), types.i8, ctx.shape(out))
+    dtype = stored_type(quant)
+    value_name = e.constant(f"{out}_pad", dtype, [stored]) if stored else e.zero_point(0, dtype)
+    padded = e.emit("PAD", [name, *shapes, value_name], ctx.final_name(out), dtype, ctx.shape(out))
     ctx.define(out, Quantized(padded, quant))
 
 
@@ -97,19 +95,17 @@ def concat(ctx: Context, op: Operator) -> None:
     for i, operand in enumerate(op.inputs):
         data = ctx.constant(operand)
         if data is not None:
-            names.append(e.constant(operand, types.i8, quantize_array(data, quant)))
+            names.append(e.constant(operand, stored_type(quant), quantize_array(data, quant)))
             continue
         x = ctx.quantized(operand)
         name = x.name
         if x.quant != quant:
-            why = f"{x.scale!r} (input {i}) / {quant.scale[0]!r} (output)"
-            name = e.rescale(
-                name, f"{out}_input{i}", types.i8, x.scale / quant.scale[0], x.reach,
-                input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
-            )  # fmt: skip
+            name = ctx.rescaled(x, quant, f"{out}_input{i}", f"input {i}")
         names.append(name)
     _unbalanced(ctx, op)
-    stored = e.emit("CONCAT", names, ctx.final_name(out), types.i8, ctx.shape(out), axis=op.attributes["axis"])
+    stored = e.emit(
+        "CONCAT", names, ctx.final_name(out), stored_type(quant), ctx.shape(out), axis=op.attributes["axis"]
+    )
     ctx.define(out, Quantized(stored, quant))
 
 

@@ -57,7 +57,7 @@ def summed(ctx: Context, name: str, axes: Sequence[int], stem: str) -> Wide:
 def avg_pool(ctx: Context, op: Operator) -> None:
     """AVG_POOL2D itself, at the input's QParams on both sides."""
     x = ctx.quantized(op.inputs[0])
-    zero_point = ctx.emitter.zero_point(x.zero_point)
+    zero_point = ctx.emitter.zero_point(x.zero_point, x.dtype)
     place(ctx, op, x, [zero_point, zero_point], acc_type=types.i32)
 
 

@@ -1,4 +1,4 @@
-"""Softmax in integers, with operators of PRO-INT only: exp(x - max) / sum(exp(x - max)).
+"""Softmax of int8 tensors, with operators of PRO-INT only: exp(x - max) / sum(exp(x - max)).
 
 Notation: s the input's scale, n the number of classes, K the bits of an exponential.
 
@@ -25,8 +25,9 @@ import numpy as np
 from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
-from .emit import Quantized
+from .emit import Quantized, stored_type
 from .rules import Context, rule
+from .rules_softmax_16 import softmax_16
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
@@ -51,6 +52,9 @@ def softmax(ctx: Context, op: Operator) -> None:
     """Attribute `axis`: the axis that sums to 1. Any QParams of input and output."""
     out, axis = op.outputs[0], op.attributes["axis"]
     x, quant, e = ctx.quantized(op.inputs[0]), ctx.qparams(out), ctx.emitter
+    if x.dtype is types.i16:
+        softmax_16(ctx, op)
+        return
     classes = ctx.shape(op.inputs[0])[axis]
     bits = exponential_bits(classes)
     if bits < RESULT_BITS:
@@ -71,7 +75,7 @@ def softmax(ctx: Context, op: Operator) -> None:
     unit *= 1 << RESULT_BITS
     scale = 1 / (unit * quant.scale[0])
     name = e.rescale(
-        product, ctx.final_name(out), types.i8, scale, int(unit * 1.01),
+        product, ctx.final_name(out), stored_type(quant), scale, int(unit * 1.01),
         output_zp=quant.zero_point[0], why=f"1 / ({unit!r} (product) * {quant.scale[0]!r} (output))",
     )  # fmt: skip
     ctx.define(out, Quantized(name, quant))

@@ -1,7 +1,7 @@
 """Tensors that share QParams because of the operators between them.
 
-- Operators that move values (RESHAPE, TRANSPOSE, SLICE, MAX_POOL2D, REDUCE_MAX, IDENTITY, AVG_POOL2D, PAD with a value
-  that the input can represent): the output has the input's.
+- Operators that move values (RESHAPE, TRANSPOSE, SLICE, REVERSE, TILE, GATHER, MAX_POOL2D, REDUCE_MAX, REDUCE_MIN,
+  IDENTITY, AVG_POOL2D, PAD with a value that the input can represent): the output has the input's.
 - A computation (anything but a move) that only a CLAMP reads has the CLAMP's: saturation to int8 then clamps for free.
 - Inputs of CONCAT without QParams of their own take the output's.
 """
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Block, Operator, QParams
 
-MOVES = frozenset({"RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX", "IDENTITY", "AVG_POOL2D", "PAD"})
+MOVES = frozenset({
+    "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX", "REDUCE_MIN", "IDENTITY", "AVG_POOL2D", "PAD",
+    "REVERSE", "TILE", "GATHER",
+})  # fmt: skip
 
 
 def is_move(block: Block, op: Operator, quant: Mapping[str, QParams]) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quant.ranges import (
     activation_qparams,
-    as_int8,
+    as_stored,
     dequantize_array,
     quantize_array,
     weight_qparams,
@@ -102,12 +102,12 @@ def test_nan_is_not_stored() -> None:
 @given(st.floats(1e-3, 1e3), st.integers(0, 255))
 def test_unsigned_becomes_signed_without_a_change_of_value(scale: float, zero_point: int) -> None:
     unsigned = QParams((scale,), (zero_point,), signed=False)
-    signed = as_int8(unsigned)
+    signed = as_stored(unsigned)
     codes = np.arange(256)
     assert (dequantize_array(codes, unsigned) == dequantize_array(codes - 128, signed)).all()
 
 
-@pytest.mark.parametrize("quant", [QParams((1.0,), (0,), bits=16), QParams((1.0, 2.0), (0, 0), axis=1)])
-def test_activations_are_8_bits_with_one_scale(quant: QParams) -> None:
-    with pytest.raises(DataError, match="8-bit quantization with one scale"):
-        as_int8(quant)
+@pytest.mark.parametrize("quant", [QParams((1.0,), (0,), bits=12), QParams((1.0, 2.0), (0, 0), axis=1)])
+def test_activations_have_8_or_16_bits_and_one_scale(quant: QParams) -> None:
+    with pytest.raises(DataError, match="activations need 8 or 16 bits with one scale, got"):
+        as_stored(quant)
