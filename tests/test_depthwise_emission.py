@@ -32,7 +32,7 @@ WANTED = {
 }
 
 
-def assembly(simd: Variant, parts: int, code: int) -> str:
+def assembly(simd: Variant, parts: int, code: int, *, double: bool = False) -> str:
     import llvmlite.binding as llvm
     from llvmlite import ir
 
@@ -51,7 +51,7 @@ def assembly(simd: Variant, parts: int, code: int) -> str:
     builder = ir.IRBuilder(row.append_basic_block())
     a, offsets, w, scales, limits, out = row.args
     tile = Tile(builder, simd, width, parts, (a, offsets, w), e.I64(UNROLLED[code][0] * UNROLLED[code][2]))
-    emit_row(tile, tile.unrolled(*UNROLLED[code]), scales, limits, out, (e.I64(64), e.I64(28)))
+    emit_row(tile, tile.unrolled(*UNROLLED[code]), scales, limits, out, (e.I64(64), e.I64(28)), double=double)
     builder.ret_void()
     kinds = [bytes_, bytes_, words, bytes_, e.I64, e.I64, *[e.I64] * 5]
     pack = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), "interleave")
@@ -79,7 +79,7 @@ def test_each_variant_has_its_instruction(name: str, parts: int, code: int) -> N
 
 def test_sums_stay_in_registers() -> None:
     for code in range(len(UNROLLED)):
-        text = assembly(VARIANTS[0], 1, code)
+        text = assembly(VARIANTS[0], 1, code) + assembly(VARIANTS[0], 1, code, double=True)
         assert not re.findall(r"vmov\w+\s+%zmm\d+, -?\d*\(%rsp\)", text), UNROLLED[code]
 
 

@@ -66,14 +66,15 @@ def pack_weights(weight: Array, lines: int, step: int, picked: Array, *, pairs: 
 def stays_in_registers(rows: Array, limits: Array, bound: Array) -> bool:
     """Whether bytes can be made in vector code: from high words, the zero point in the rounding term, by saturation.
 
-    `bound` is the largest magnitude of an accumulator with its bias. The high word of a product is one beyond at most.
+    `bound` is the largest magnitude of an accumulator with its bias. The high word of a product is one beyond at most,
+    one more when the product is rounded.
     """
-    from .scale import HIGH, HIGH_WORDS, LOW, MULTIPLIER, RIGHT, ZERO_POINT
+    from .scale import DOUBLES, HIGH, HIGH_WORDS, LOW, MULTIPLIER, RIGHT, ZERO_POINT
 
-    if not limits[HIGH_WORDS] or limits[LOW] < I8_MIN or limits[HIGH] > I8_MAX:
+    if not (limits[HIGH_WORDS] or limits[DOUBLES]) or limits[LOW] < I8_MIN or limits[HIGH] > I8_MAX:
         return False
     multiplier, right = (rows[i, : len(bound)].astype(np.int64) for i in (MULTIPLIER, RIGHT))
-    largest = (bound * multiplier >> 32) + 1 + (1 << right >> 1) + (abs(int(limits[ZERO_POINT])) << right)
+    largest = (bound * multiplier >> 32) + 2 + (1 << right >> 1) + (abs(int(limits[ZERO_POINT])) << right)
     return bool(largest.max() <= I32_MAX)
 
 
@@ -187,7 +188,8 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         shape[at.DIRECT] = direct and out.dtype == np.int8
-        return Loop(depthwise_loops.depthwise, simd, x, packed.weights, packed.numbers, e64, shape, values, out)
+        loop = depthwise_loops.depthwise_double if limits[scale.DOUBLES] else depthwise_loops.depthwise
+        return Loop(loop, simd, x, packed.weights, packed.numbers, e64, shape, values, out)
 
     scratch = (
         (np.dtype(np.int64), 2 * g[at.QUADS] * ROWS + widest), (np.dtype(np.int8), size + copied),

@@ -48,7 +48,7 @@ from .depthwise_places import (
     WEIGHTS,
     WIDTH,
 )  # fmt: skip
-from .quad_sums import output_row, tile_sums
+from .quad_sums import output_row, output_row_double, tile_sums
 from .quads import interleave
 from .scale import HAS_TABLE, NR, scale_rows
 from .table_loops import look_up_rows
@@ -107,38 +107,44 @@ def scaled_row(
             )
 
 
-@jit
-def depthwise(
-    simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
-    low: int, high: int,
-) -> int:  # fmt: skip
-    offsets = g[SIZE : SIZE + g[TAPS]]
-    groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
-    limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
-    pad, starts, staged = values[TABLE:], rows[g[QUADS] * ROWS :], a[g[STAGED] :]
-    for unit in range(low, high):
-        chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
-        image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
-        lines = min(g[LINES], g[HEIGHT] - first)
-        row_starts(g, image, first, lines, rows)
-        for group in range(chunk, g[GROUPS] if chunk == g[CHUNKS] - 1 else chunk + 1):
-            fields = groups[group * FIELDS : (group + 1) * FIELDS]
-            channel, width = fields[CHANNEL], fields[SPAN]
-            if g[STAGED]:
-                stage(x, g, rows, channel, width, staged, starts)
-                interleave_all(simd, staged, pad, g, starts, 0, width, width, a)
-            else:
-                interleave_all(simd, x, pad, g, rows, channel, g[DEPTH], width, a)
-            for j in range(lines):
-                to = (image * g[HEIGHT] + first + j) * g[WIDTH] * g[CHANNELS] + channel
-                at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
-                if g[DIRECT]:
-                    output_row(
-                        simd, a, 0, offsets, g[TAPS], w, at, width, numbers, fields[NUMBERS], limits, out, to,
-                        g[CHANNELS], g[WIDTH], g[CODE],
-                    )  # fmt: skip
+def _depthwise(row: Any) -> Any:
+    @jit
+    def depthwise(
+        simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
+        low: int, high: int,
+    ) -> int:  # fmt: skip
+        offsets = g[SIZE : SIZE + g[TAPS]]
+        groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
+        limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
+        pad, starts, staged = values[TABLE:], rows[g[QUADS] * ROWS :], a[g[STAGED] :]
+        for unit in range(low, high):
+            chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
+            image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
+            lines = min(g[LINES], g[HEIGHT] - first)
+            row_starts(g, image, first, lines, rows)
+            for group in range(chunk, g[GROUPS] if chunk == g[CHUNKS] - 1 else chunk + 1):
+                fields = groups[group * FIELDS : (group + 1) * FIELDS]
+                channel, width = fields[CHANNEL], fields[SPAN]
+                if g[STAGED]:
+                    stage(x, g, rows, channel, width, staged, starts)
+                    interleave_all(simd, staged, pad, g, starts, 0, width, width, a)
                 else:
-                    scaled_row(simd, a, g, offsets, w, at, channel, width, numbers, e64, limits, out, to, c)
-                if limits[HAS_TABLE] != 0:
-                    look_up_rows(simd, values, out, to, g[CHANNELS], g[WIDTH], min(width, g[CHANNELS] - channel))
-    return -1
+                    interleave_all(simd, x, pad, g, rows, channel, g[DEPTH], width, a)
+                for j in range(lines):
+                    to = (image * g[HEIGHT] + first + j) * g[WIDTH] * g[CHANNELS] + channel
+                    at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
+                    if g[DIRECT]:
+                        row(
+                            simd, a, 0, offsets, g[TAPS], w, at, width, numbers, fields[NUMBERS], limits, out, to,
+                            g[CHANNELS], g[WIDTH], g[CODE],
+                        )  # fmt: skip
+                    else:
+                        scaled_row(simd, a, g, offsets, w, at, channel, width, numbers, e64, limits, out, to, c)
+                    if limits[HAS_TABLE] != 0:
+                        look_up_rows(simd, values, out, to, g[CHANNELS], g[WIDTH], min(width, g[CHANNELS] - channel))
+        return -1
+
+    return depthwise
+
+
+depthwise, depthwise_double = _depthwise(output_row), _depthwise(output_row_double)  # as scales round

@@ -51,22 +51,32 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
     multiplier, shift = in_more_bits(e.multiplier, e.shift)
     apart = bias.dtype == np.int64
-    in_high_words = not (e.double_round or apart) and all(s > WORD and room(s - WORD, e.output_zp) for s in shift)
-    if not in_high_words:
+    large = not apart and all(s > WORD and room(s - WORD, e.output_zp) for s in (e.shift if e.double_round else shift))
+    high_words = large and not e.double_round
+    if not high_words:
         multiplier, shift = e.multiplier.astype(np.int64), e.shift
     rows32[0, :channels] = 0 if apart else bias
     rows32[1, :channels] = multiplier
     words = [scale_in_words(1, int(s)) for s in shift]
     rows32[2, :channels] = [w[2] for w in words]
     rows32[3, :channels] = [w[1] for w in words]
-    zero = e.output_zp if in_high_words else 0
-    rows32[4, :channels] = [((1 << w[2]) >> 1) + (zero << w[2]) if in_high_words else 0 for w in words]
+    zero = e.output_zp if high_words else 0
+    rows32[4, :channels] = [((1 << w[2]) >> 1) + (zero << w[2]) if high_words else 0 for w in words]
     rows64[0, :channels] = [w[0] for w in words]
     if apart:
         rows64[0, :channels] += bias * multiplier
     if e.double_round:
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
     saturates = (e.low, e.high) == (I8_MIN, I8_MAX)
-    limits = np.array([e.output_zp, e.low, e.high, e.table is not None, in_high_words, saturates], np.int64)
+    limits = np.array(
+        [e.output_zp, e.low, e.high, e.table is not None, high_words, saturates, large and e.double_round], np.int64
+    )
     table = NO_TABLE if e.table is None else np.array(e.table, np.int8)
     return e32, e64, limits, table
+
+
+def in_high_words(parameters: tuple[Array, Array, Array, Array]) -> bool:
+    """Whether the high words of products decide."""
+    from .scale import HIGH_WORDS
+
+    return bool(parameters[2][HIGH_WORDS])

@@ -86,7 +86,7 @@ def _make_sums() -> Any:
     return tile_sums
 
 
-def _make_row() -> Any:
+def _make_row(double: bool) -> Any:
     @intrinsic
     def output_row(
         typingctx: Any, simd: Any, a: Any, at: Any, offsets: Any, taps: Any, w: Any, start: Any, width: Any,
@@ -112,7 +112,7 @@ def _make_row() -> Any:
                     with builder.if_then(builder.icmp_signed("==", args[15], e.I64(code))):
                         tile = Tile(builder, kinds[0].variant, width, parts, data, args[4])
                         sums = tile.unrolled(*UNROLLED[code - 1]) if code else tile.sums
-                        emit_row(tile, sums, found, limit_data, out_data, args[13:15])
+                        emit_row(tile, sums, found, limit_data, out_data, args[13:15], double=double)
 
             emit_for(builder, kinds[0], args[7], body)
             return context.get_dummy_value()
@@ -123,9 +123,12 @@ def _make_row() -> Any:
 
 
 if JIT:
-    tile_sums, output_row = _make_sums(), _make_row()
+    tile_sums = _make_sums()
+    output_row, output_row_double = _make_row(double=False), _make_row(double=True)
 else:
     tile_sums = plain_sums
 
     def output_row(*arguments: Any) -> None:
         raise AssertionError("plain code has no registers")
+
+    output_row_double = output_row

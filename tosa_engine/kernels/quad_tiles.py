@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ..numerics.scale import UNIT_ROUND
 from . import emitting as e
 from ._jit import ir
 from .depthwise_places import PARAMETERS, PART, PIXELS, VECTORS
@@ -64,21 +65,30 @@ def _narrow(builder: Any, simd: Variant, first: Any, second: Any) -> Any:
     return builder.trunc(e.clip(builder, both, low, high), half)
 
 
-def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding: Any) -> Any:
-    """numerics.scale.scale_in_high_words; the result's lanes are in the order of PART, like `right` and `rounding`."""
+def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding: Any, *, double: bool) -> Any:
+    """numerics.scale.scale_in_high_words; the result's lanes are in the order of PART, like `right` and `rounding`.
+
+    `double`: the products are rounded, too, before their high words are taken: 2^30 with the value's sign.
+    """
     lanes = value.type.count
+    negative = builder.ashr(value, e.constant(lanes, e.I32, 31))
     wide, word = e.vector(e.I64, lanes // 2), e.constant(lanes // 2, e.I64, 32)
     odd_lanes = e.indices([i | 1 for i in range(lanes)])
 
     def low(x: Any) -> Any:
         return builder.ashr(builder.shl(builder.bitcast(x, wide), word), word)
 
-    def product(x: Any, y: Any) -> Any:
-        return builder.bitcast(builder.mul(low(x), low(y)), value.type)
+    def product(x: Any, y: Any, which: int) -> Any:
+        found = builder.mul(low(x), low(y))
+        if double:
+            signs = builder.shuffle_vector(negative, negative, e.indices([i // 2 * 2 + which for i in range(lanes)]))
+            less = builder.and_(builder.bitcast(signs, wide), e.constant(lanes // 2, e.I64, -2 * UNIT_ROUND))
+            found = builder.add(builder.add(found, e.constant(lanes // 2, e.I64, UNIT_ROUND)), less)
+        return builder.bitcast(found, value.type)
 
-    even = product(value, multiplier)
+    even = product(value, multiplier, 0)
     odd = product(
-        builder.shuffle_vector(value, value, odd_lanes), builder.shuffle_vector(multiplier, multiplier, odd_lanes)
+        builder.shuffle_vector(value, value, odd_lanes), builder.shuffle_vector(multiplier, multiplier, odd_lanes), 1
     )
     picked = [part + i + which for part in range(0, lanes, 4) for which in (0, lanes) for i in (1, 3)]
     high = builder.shuffle_vector(even, odd, e.indices(picked))
@@ -144,7 +154,9 @@ def _least(builder: Any, x: Any, y: Any) -> Any:
     return builder.select(builder.icmp_signed("<", x, y), x, y)
 
 
-def emit_row(tile: Tile, sums: Callable[..., list[Any]], numbers: Any, limits: Any, out: Any, places: Any) -> None:
+def emit_row(
+    tile: Tile, sums: Callable[..., list[Any]], numbers: Any, limits: Any, out: Any, places: Any, *, double: bool
+) -> None:
     """`count` pixels of an output row, `pitch` elements apart, as bytes. The last tile overlaps the one before."""
     builder, width, lanes = tile.builder, tile.width, tile.lanes
     pitch, count = places
@@ -166,7 +178,7 @@ def emit_row(tile: Tile, sums: Callable[..., list[Any]], numbers: Any, limits: A
             )
             found = sums(builder.mul(first, e.I64(VECTORS * width)), e.I64(v), bias)
             builder.fence("seq_cst", "singlethread")  # no instruction: vectors one after the other fit the registers
-            scaled.append([_high_words(builder, value, *scale) for value in found])
+            scaled.append([_high_words(builder, value, *scale, double=double) for value in found])
         for p in reversed(range(PIXELS)):
             pairs = [_narrow(builder, tile.simd, scaled[v][p], scaled[v + 1][p]) for v in (0, 2)]
             value = _narrow(builder, tile.simd, *pairs)

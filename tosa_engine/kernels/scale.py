@@ -31,6 +31,7 @@ HIGH: Final = 2
 HAS_TABLE: Final = 3
 HIGH_WORDS: Final = 4  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
 SATURATES: Final = 5  # 1: the bounds are those of int8
+DOUBLES: Final = 6  # 1: it would apply, but that products are rounded first (DOUBLE_ROUND)
 I8_BITS: Final = 8
 
 
@@ -58,18 +59,32 @@ def plain_scale_rows(
             out[to + r * stride + j] = scaled
 
 
-def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any]) -> Any:
-    """numerics.scale.scale_in_words on a vector of accumulators, in 64-bit lanes; then zero point and clip."""
+def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False) -> Any:
+    """numerics.scale.scale_in_words on a vector of accumulators, the even and the odd lanes in 64 bits each; then zero
+    point and clip. `biased`: the value has its bias already.
+    """
     bias, multiplier, right, left, rounding, double = rows
+    value = value if biased else builder.add(value, bias)
     lanes = value.type.count
-    wide = e.vector(e.I64, lanes)
-    value = builder.add(value, bias)
-    negative = builder.icmp_signed("<", value, e.constant(lanes, e.I32, 0))
-    double = builder.select(negative, builder.sub(e.constant(lanes, e.I64, 0), double), double)
-    product = builder.mul(builder.sext(value, wide), builder.sext(multiplier, wide))
-    total = builder.shl(builder.add(product, builder.add(rounding, double)), builder.zext(left, wide))
-    high = builder.trunc(builder.lshr(total, e.constant(lanes, e.I64, 32)), e.vector(e.I32, lanes))
-    scaled = builder.add(builder.ashr(high, right), bounds[ZERO_POINT])
+    wide, word = e.vector(e.I64, lanes // 2), e.constant(lanes // 2, e.I64, 32)
+    negative = builder.ashr(value, e.constant(lanes, e.I32, 31))
+    rounding, less = builder.add(rounding, double), builder.mul(double, e.constant(lanes, e.I64, -2))
+    totals = []
+    for odd in (0, 1):
+        every, twice = e.indices(range(odd, lanes, 2)), e.indices([i // 2 * 2 + odd for i in range(lanes)])
+
+        def of(row: Any, every: Any = every) -> Any:
+            return builder.shuffle_vector(row, row, every)
+
+        value64, multiplier64 = builder.bitcast(value, wide), builder.bitcast(multiplier, wide)
+        if not odd:
+            value64, multiplier64 = builder.shl(value64, word), builder.shl(multiplier64, word)
+        product = builder.mul(builder.ashr(value64, word), builder.ashr(multiplier64, word))
+        sign = builder.bitcast(builder.shuffle_vector(negative, negative, twice), wide)
+        total = builder.add(builder.add(product, of(rounding)), builder.and_(sign, of(less)))
+        totals.append(builder.bitcast(builder.shl(total, builder.zext(of(left), wide)), value.type))
+    high = e.indices([i // 2 * 2 + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
+    scaled = builder.add(builder.ashr(builder.shuffle_vector(*totals, high), right), bounds[ZERO_POINT])
     return e.clip(builder, scaled, bounds[LOW], bounds[HIGH])
 
 

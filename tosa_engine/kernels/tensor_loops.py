@@ -37,7 +37,7 @@ from .geometry import (
 )  # fmt: skip
 from .scale import HAS_TABLE, NR
 from .table_loops import look_up_rows
-from .tile import tiles_pairs, tiles_quads
+from .tile import any_pairs, any_quads, tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
 
 
@@ -175,9 +175,10 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
     return conv
 
 
-conv_quads = _conv(tiles_quads, 4, from_input)
-conv_pairs = _conv(tiles_pairs, 2, from_copy)  # of int8: zero points are subtracted
-conv_pairs_int16 = _conv(tiles_pairs, 2, from_input)
+# for scales in high words, and for any scale
+conv_quads = _conv(tiles_quads, 4, from_input), _conv(any_quads, 4, from_input)
+conv_pairs = _conv(tiles_pairs, 2, from_copy), _conv(any_pairs, 2, from_copy)  # of int8: zero points are subtracted
+conv_pairs_int16 = _conv(tiles_pairs, 2, from_input), _conv(any_pairs, 2, from_input)
 
 
 @inline

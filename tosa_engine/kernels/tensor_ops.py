@@ -16,7 +16,7 @@ from . import geometry as at
 from . import tensor_float, winograd
 from .bounds import accumulator_bound, fits_output, in_int32, sums_range
 from .depthwise import depthwise_int8
-from .epilogue import parameters
+from .epilogue import in_high_words, parameters
 from .floats import NARROW, in_fp32
 from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
 from .matmul import matmul_int, matmul_int16
@@ -72,20 +72,23 @@ def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | No
     whole = flatten_pointwise(call, g)
     wide = call.in_t is types.i16
     g.update({at.ZERO: call.input_zp, at.IN_PLACE: wide and whole and call.IC % 2 == 0})
-    loop = tensor_loops.conv_pairs_int16 if wide else tensor_loops.conv_pairs
-    return conv2d_tiled(call, g, pack_panels(weight, offsets, 2, np.int16), bias, epilogue, loop)
+    loops = tensor_loops.conv_pairs_int16 if wide else tensor_loops.conv_pairs
+    return conv2d_tiled(call, g, pack_panels(weight, offsets, 2, np.int16), bias, epilogue, loops)
 
 
 def conv2d_tiled(
     call: Call, g: dict[int, int], packed: tuple[Array, Array, int], bias: Array, epilogue: Epilogue | None,
-    loop: Callable[..., int],
+    loops: tuple[Callable[..., int], Callable[..., int]],
 ) -> Work:  # fmt: skip
-    """CONV2D by a loop over tiles; `packed` are weights, distances and panels of `pack_panels`."""
+    """CONV2D by a loop over tiles, the second one where scales aren't in high words; `packed` are weights, distances
+    and panels of `pack_panels`.
+    """
     b, distances, panels = packed
     simd = variant()
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split(g, panels)
     scaling, shape = parameters(epilogue, bias, call.OC, panels * 16), geometry(g)
+    loop = loops[0] if epilogue is None or in_high_words(scaling) else loops[1]
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

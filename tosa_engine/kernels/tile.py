@@ -107,39 +107,41 @@ def _sums(kind: str, plain: Any) -> Any:
 sums_pairs = _sums("pairs", plain_pairs)
 
 
-def _scaled(kind: str, plain: Any) -> Any:
+def _scaled(kind: str, plain: Any, words: bool = False) -> Any:
     if not JIT:
         full1 = full2 = few1 = few2 = plain
     else:
-        full1, full2, few1, few2 = (scaled_tile(kind, full, two) for full in (True, False) for two in (False, True))
+        full1, full2, few1, few2 = (
+            scaled_tile(kind, words, full, two) for full in (True, False) for two in (False, True)
+        )
 
     @inline
     def tile(
         simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
-        offsets: Any, steps: int, e32: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
-        stride: int, columns: int, fused: bool,
+        offsets: Any, steps: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any,
+        to: int, stride: int, columns: int, fused: bool,
     ) -> None:  # fmt: skip
         if not native(simd):
             plain(a, rows, first, count, b, start, size, panels, c, offsets, steps)
         elif count == rows_of(simd):
             if panels == 1:
                 full1(
-                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
+                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits,
                     out, to, stride, columns, fused,
                 )  # fmt: skip
             else:
                 full2(
-                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
+                    simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits,
                     out, to, stride, columns, fused,
                 )  # fmt: skip
         elif panels == 1:
             few1(
-                simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
+                simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits,
                 out, to, stride, columns, fused,
             )  # fmt: skip
         else:
             few2(
-                simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits,
+                simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits,
                 out, to, stride, columns, fused,
             )  # fmt: skip
 
@@ -155,14 +157,15 @@ def _scaled(kind: str, plain: Any) -> Any:
         goes on behind the last row as far as a tile does.
         """
         full, few = rows_of(simd), few_of(simd)
-        fused = native(simd) and limits[HIGH_WORDS] != 0 and pixels >= few and (masks(simd) or columns == panels * NR)
+        fused = native(simd) and (words or limits[HIGH_WORDS] != 0) and pixels >= few
+        fused = fused and (masks(simd) or columns == panels * NR)
         done = 0
         while done < pixels:
             count = full if pixels - done >= full else few
             first = max(0, min(done, pixels - count))
             at = to + first * stride
             tile(
-                simd, a, rows, first, count, b, start, size, panels, c, offsets, steps, e32, pitch, channel,
+                simd, a, rows, first, count, b, start, size, panels, c, offsets, steps, e32, e64, pitch, channel,
                 limits, out, at, stride, columns, fused,
             )  # fmt: skip
             if not fused:
@@ -176,4 +179,6 @@ def _scaled(kind: str, plain: Any) -> Any:
     return tiles
 
 
+# in high words where the scales allow it, and for any scale
 tiles_quads, tiles_pairs = _scaled("quads", plain_quads), _scaled("pairs", plain_pairs)
+any_quads, any_pairs = _scaled("quads", plain_quads, words=True), _scaled("pairs", plain_pairs, words=True)

@@ -126,8 +126,11 @@ class Tile:
         return found
 
     def store_scaled(self, builder: Any, sums: list[Any], target: Target) -> None:
-        """out[to + row * stride + panel * NR + j] = the accumulators, scaled in high words and clipped."""
+        """out[to + row * stride + panel * NR + j] = the accumulators, scaled and clipped."""
         lanes = self.simd.lanes
+        if target.e64 is not None:
+            self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
+            return
         flags = builder.load(builder.gep(target.limits, [e.I64(scale.SATURATES)]))
         if target.bits != 8:
             self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
@@ -139,17 +142,18 @@ class Tile:
                 self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
 
     def _store_scaled(self, builder: Any, sums: list[Any], target: Target, bounds: Sequence[Any]) -> None:
-        lanes = self.simd.lanes
+        lanes, words = self.simd.lanes, target.e64 is not None
+        emit = scale.emit_in_words if words else scale.emit_in_high_words
         for panel in range(self.panels):
             for part in range(self.parts):
                 shift = panel * NR + part * lanes
                 channel = builder.add(target.channel, e.I64(shift))
-                found = scale.parameters(builder, target.e32, None, target.pitch, channel, lanes, words=False)
+                found = scale.parameters(builder, target.e32, target.e64, target.pitch, channel, lanes, words=words)
                 rest = builder.sub(target.count, e.I64(shift))
                 mask = e.first_lanes(builder, rest, lanes) if self.simd.masks else None
                 for row in range(self.rows):
                     value = sums[(row * self.panels + panel) * self.parts + part]
-                    value = scale.emit_in_high_words(builder, value, found, bounds, biased=True)
+                    value = emit(builder, value, found, bounds, biased=True)
                     at = builder.add(builder.add(target.to, e.I64(shift)), builder.mul(target.stride, e.I64(row)))
                     scale.emit_store(builder, value, target.out, at, target.bits, mask)
 
@@ -160,9 +164,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Target:
-    """Where scaled values go, and the parameters of scaling them."""
+    """Where scaled values go, and the parameters of scaling them: in high words where there is no e64."""
 
     e32: Any
+    e64: Any
     pitch: Any
     channel: Any
     limits: Any
@@ -201,20 +206,21 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
     return tile
 
 
-def scaled_tile(kind: str, full: bool, two: bool) -> Any:
-    """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, pitch, channel, limits, out, to,
+def scaled_tile(kind: str, words: bool, full: bool, two: bool) -> Any:
+    """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
+    They are scaled in high words, or by any scale in `words`.
     """
 
     @intrinsic
     def tile(
         typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
-        steps: Any, e32: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
+        steps: Any, e32: Any, e64: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
         count: Any, fused: Any,
     ) -> Any:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(
-            simd, a, rows, index, b, index, index, c, offsets, index, e32, index, index, limits, out, index,
+            simd, a, rows, index, b, index, index, c, offsets, index, e32, e64, index, index, limits, out, index,
             index, index, numba_types.boolean,
         )  # fmt: skip
 
@@ -222,12 +228,13 @@ def scaled_tile(kind: str, full: bool, two: bool) -> Any:
             if not simd.variant.native:
                 return context.get_dummy_value()
             kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
-            bits = kinds[14].dtype.bitwidth
-            fused = builder.icmp_unsigned("!=", args[18], args[18].type(0))
+            bits = kinds[15].dtype.bitwidth
+            fused = builder.icmp_unsigned("!=", args[19], args[19].type(0))
+            wide = e.pointer(context, builder, kinds[11], args[11], e.I64) if words else None
             target = Target(
-                e.pointer(context, builder, kinds[10], args[10], e.I32), args[11], args[12],
-                e.pointer(context, builder, kinds[13], args[13], e.I64),
-                e.pointer(context, builder, kinds[14], args[14], ir.IntType(bits)), bits, args[15], args[16], args[17],
+                e.pointer(context, builder, kinds[10], args[10], e.I32), wide, args[12], args[13],
+                e.pointer(context, builder, kinds[14], args[14], e.I64),
+                e.pointer(context, builder, kinds[15], args[15], ir.IntType(bits)), bits, args[16], args[17], args[18],
                 fused,
             )  # fmt: skip
             c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
