@@ -139,7 +139,12 @@ def test_an_input_given_twice(fails, add: Path, tmp_path: Path) -> None:
 
 def test_an_input_that_is_no_array_file(fails, add: Path) -> None:
     fails(
-        "run", add, "-i", "a=a.npy.txt", code=2, message="-i a=a.npy.txt: an input is X.npy, NAME=@X.npy or BUNDLE.npz"
+        "run",
+        add,
+        "-i",
+        "a=a.npy.txt",
+        code=2,
+        message="-i a=a.npy.txt: an input is X.npy, X.bin, NAME=@X.npy, NAME=@X.bin or BUNDLE.npz",
     )
 
 
