@@ -58,8 +58,8 @@ class _Run:
 
         import_custom(args.custom)
         session = Session(load(args.model), args.threads, target=target, checked=args.checked)
-        feeds = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
-        feeds = _of_bits(feeds, session.inputs)
+        given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+        feeds = _of_bits(given, session.inputs)
         expected = _read_expected(args.expect, session) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
         if args.output:
