@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ Made from the op table, the registries of kernels and oracles and `conformance/r
 those, not this page.
 
 One line for each row of the op table. *kernel* and *oracle* name the function that stands for the row. *official
-tests passed* counts the official integer tests ([RESULTS.md](../conformance/RESULTS.md)) whose outputs were right.
+tests passed* counts the official tests of all selections ([RESULTS.md](../conformance/RESULTS.md)) whose outputs were
+right.
 *rules hit* are the operator's own ERROR_IFs that the row's example breaks when the table's mutator has been at work; a
 rule about other formats than the row's can't be broken there. The lines below say which rules no row hits (a test has
 it that there are none), and which rules rejected an official test that must be rejected.
@@ -37,7 +39,7 @@ it that there are none), and which rules rejected an official test that must be 
 def page() -> str:
     """The whole page as Markdown."""
     numbers = json.loads(NUMBERS.read_text(encoding="utf-8")) if NUMBERS.is_file() else {}
-    suite: Mapping[str, Any] = numbers.get("suite", {})
+    suite = together([found for name, found in sorted(numbers.items()) if name.split()[0] == "suite"])
     lines = [INTRODUCTION, summary(suite)]
     for family in FAMILIES:
         title = (family.__doc__ or "").splitlines()[0].rstrip(".")
@@ -46,6 +48,15 @@ def page() -> str:
         lines += [line(spec, row, suite) for spec in family.OPERATORS for row in spec.rows]
         lines += ["", *(rules(spec, suite) for spec in family.OPERATORS if spec.checks), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def together(suites: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The rows and labels of all selections; a test that two of them have counts twice."""
+    rows: dict[str, Counter[str]] = {}
+    for suite in suites:
+        for operator, counts in suite["rows"].items():
+            rows.setdefault(operator, Counter()).update(counts)
+    return {"rows": rows, "labels": sorted({label for suite in suites for label in suite["labels"]})}
 
 
 def summary(suite: Mapping[str, Any]) -> str:
