@@ -63,7 +63,8 @@ class Walk:
 
     def run(self) -> Block:
         for operator in self.old.operators:
-            self.emit.location, self.emit.stem = operator.location, operator.outputs[0]
+            self.emit.location = operator.location
+            self.emit.stem = operator.outputs[0] if operator.outputs else operator.op.lower()
             self._operator(operator)
         for name in dict.fromkeys(self.old.outputs):
             self._output(name)

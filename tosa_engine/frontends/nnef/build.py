@@ -13,6 +13,7 @@ from ...passes.composites import compose, output_shape
 from ...passes.emit import Emitter
 from ...passes.views import reshaped, transposed
 from .syntax import Name
+from .updates import State
 from .variables import FORMATS
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Builder(Emitter):
         self.graph = new_graph(document.text.file)
         super().__init__(self.graph.main)
         self.values: dict[str, Tensor] = {}
+        self.state = State(document)
         self._operation: Operation
         self._bound: set[str] = set()
 

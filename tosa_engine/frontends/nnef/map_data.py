@@ -1,4 +1,4 @@
-"""Tensors that enter the graph: external, constant, variable (section 4.1); and copy."""
+"""Tensors that enter the graph: external, constant, variable (section 4.1); update (4.8); and copy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,20 @@ def variable(b: Builder, operation: Operation) -> Tensor:
         dtype = FORMATS[operation.type]
         return b.const(np.broadcast_to(np.ones((), dtype.storage), shape), dtype)
     quant = with_axis(b.quant.get(name), name, shape)
+    label = operation.arguments["label"].casefold()
+    if label in b.state.labels:
+        return b.state.read(b, operation, label, quant)
     return b.const(read_variable(b.document, operation, quant), FORMATS[operation.type])
+
+
+def update(b: Builder, operation: Operation) -> Tensor:
+    """The new value; it is written when everything else has been computed."""
+    variable, value = (b.value(operation.arguments[name]) for name in ("variable", "value"))
+    if variable.shape != value.shape:
+        shown = f"{list(b.shape_of(variable))} by a tensor of shape {list(b.shape_of(value))}"
+        raise b.error(f"a variable of shape {shown} can't be updated")
+    b.state.update(operation.arguments["variable"].text, operation.result)
+    return value
 
 
 def copy(b: Builder, operation: Operation) -> Tensor:
@@ -64,4 +77,5 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "constant": constant,
     "variable": variable,
     "copy": copy,
+    "update": update,
 }

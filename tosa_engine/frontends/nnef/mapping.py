@@ -49,6 +49,7 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
         raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
     builder = Builder(document, hints)
     map_operations(builder, document.operations)
+    builder.state.write(builder)
     block = builder.graph.main
     block.inputs = [builder.values[name].name for name in document.inputs]
     block.outputs = [builder.values[name].name for name in document.outputs]
