@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tosa_engine.errors import DataError, TosaEngineError, Unsupported
-from tosa_engine.frontends.nnef.dat import Item, read_dat, write_dat
+from tosa_engine.frontends.nnef.dat import Item, dequantized, read_dat, write_dat
 
 ARRAY = np.array([[1.5, -2.0, 3.25]], np.float32)
 GOOD = write_dat(ARRAY)
@@ -78,6 +78,63 @@ def test_quantized_codes_and_deprecated_parameters() -> None:
     assert read_dat(signed, "i.dat").array.tolist() == [-1]
 
 
+def bit_stream(values: list[int], bits: int) -> bytes:
+    """All items as one large number whose lowest bits are the first item."""
+    number = sum((value % (1 << bits)) << (i * bits) for i, value in enumerate(values))
+    return number.to_bytes((len(values) * bits + 7) // 8, "little")
+
+
+@given(st.integers(1, 64), st.booleans(), st.data())
+def test_integers_of_every_width_are_packed(bits: int, signed: bool, data: st.DataObject) -> None:
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    values = data.draw(st.lists(st.integers(low, high) | st.sampled_from([low, high]), min_size=1, max_size=20))
+    array = np.array(values, np.int64 if signed else np.uint64)
+    for quantized in (False, True):
+        written = write_dat(array, bits=bits, quantized=quantized)
+        assert written[128:] == bit_stream(values, bits)
+        stored = read_dat(written, "p.dat")
+        assert stored.array.tolist() == values
+        assert stored.bits == bits
+        assert (
+            stored.item
+            == {(0, 0): Item.UINT, (0, 1): Item.QUANTIZED_UINT, (1, 0): Item.INT, (1, 1): Item.QUANTIZED_INT}[
+                signed, quantized
+            ]
+        )
+
+
+@pytest.mark.parametrize("bits", [1, 3, 12, 40])
+def test_long_rows_of_bits(bits: int) -> None:
+    values = np.random.default_rng(bits).integers(0, 1 << bits, 200_003, np.uint64)
+    written = write_dat(values.reshape(1, -1), bits=bits)
+    assert written[128:] == bit_stream(values.tolist(), bits) if bits == 3 else True
+    assert read_dat(written, "p.dat").array.tolist() == [values.tolist()]
+
+
+def ranged(codes: list[int], bits: int, kind: Item, low: float, high: float) -> Any:
+    data = write_dat(np.array(codes, np.uint64), bits=bits, quantized=True)
+    return read_dat(patched(48, "I", int(kind), data[:52] + struct.pack("<2f", low, high) + data[60:]), "q.dat")
+
+
+def test_deprecated_linear_codes() -> None:
+    stored = ranged([0, 255, 51], 8, Item.QUANTIZED_UINT, -1.0, 3.0)
+    np.testing.assert_array_equal(dequantized(stored), [-1.0, 3.0, 51 / 255 * 4 - 1])
+    np.testing.assert_array_equal(dequantized(ranged([0, 1], 1, Item.QUANTIZED_UINT, 2.0, 4.0)), [2.0, 4.0])
+
+
+@pytest.mark.parametrize("bits", [2, 4, 5, 8])
+def test_deprecated_logarithmic_codes(bits: int) -> None:
+    """The formulas of section 5.2 with Python's numbers."""
+    codes = list(range(1 << bits))
+    unsigned = ranged(codes, bits, Item.QUANTIZED_INT, 0.0, 5.0)
+    top = 3  # ceil(log2(5))
+    assert dequantized(unsigned).tolist() == [2.0 ** (q + top - (2**bits - 1)) for q in codes]
+    signed = ranged(codes, bits, Item.QUANTIZED_INT, -5.0, 5.0)
+    half = 1 << (bits - 1)
+    values = [2.0 ** (q % half + top - (half - 1)) * (-1 if q >= half else 1) for q in codes]
+    assert dequantized(signed).tolist() == values
+
+
 BAD = [
     (GOOD[:100], DataError, "the header needs 128 bytes, the file has 100"),
     (b"", DataError, "the header needs 128 bytes, the file has 0"),
@@ -97,7 +154,27 @@ BAD = [
     (patched(48, "I", 0x00010000), Unsupported, "item type 0 of vendor 1"),
     (patched(44, "I", 24), DataError, "FLOAT items of 24 bits"),
     (patched(44, "I", 65, patched(48, "I", 4)), DataError, "INT items of 65 bits"),
-    (patched(44, "I", 4, patched(48, "I", 4)), Unsupported, "INT items of 4 bits; 8, 16, 32 and 64 are read"),
+    (
+        patched(44, "I", 4, patched(48, "I", 4)),
+        DataError,
+        "[1, 3] items of 4 bits need 128 + 2 bytes; the header says 12, the file has 140",
+    ),
+    (patched(44, "I", 0, patched(48, "I", 4)), DataError, "INT items of 0 bits"),
+    (
+        patched(56, "f", -1.0, patched(48, "I", 2)),
+        DataError,
+        "the range of quantized items is from 0.0 to -1.0",
+    ),
+    (
+        patched(56, "f", float("inf"), patched(48, "I", 2)),
+        DataError,
+        "the range of quantized items is from 0.0 to inf",
+    ),
+    (
+        patched(52, "f", -2.0, patched(48, "I", 3)),
+        DataError,
+        "a logarithmic range starts at 0 or at minus its end, got -2.0 to 0.0",
+    ),
     (patched(44, "I", 2, patched(48, "I", 5)), DataError, "BOOL items of 2 bits"),
 ]
 
@@ -131,3 +208,10 @@ def test_what_cant_be_written(array: Any, quantized: bool, message: str) -> None
     with pytest.raises(DataError) as caught:
         write_dat(array, quantized=quantized)
     assert str(caught.value) == message
+
+
+def test_values_must_fit_the_width() -> None:
+    with pytest.raises(DataError, match=r"^values from -9 to 7 don't fit 4 bits$"):
+        write_dat(np.array([-9, 7]), bits=4)
+    with pytest.raises(DataError, match="can't hold items of type float32 in 4 bits"):
+        write_dat(ARRAY, bits=4)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import types
 from ...errors import DataError
-from .dat import Item, TensorFile, read_dat
+from .dat import Item, TensorFile, dequantized, read_dat
 
 if TYPE_CHECKING:
     from ...graph import QParams
@@ -74,10 +74,9 @@ def to_storage(array: Array, dtype: DType, name: str) -> Array:
 
 
 def _dequantized(stored: TensorFile, quant: QParams | None, file: str) -> Array:
+    if stored.range is not None:  # the quantization in the tensor file is what its data mean (section 7.1)
+        return dequantized(stored)
     codes = stored.array.astype(np.float64)
-    if quant is None and stored.item is Item.QUANTIZED_UINT and stored.range is not None:
-        low, high = stored.range
-        return codes / float((1 << stored.bits) - 1) * (high - low) + low
     if quant is None:
         raise DataError(f"{file}: quantized items need an entry of the tensor in the quantization file")
     scale = along(np.asarray(quant.scale, np.float64), quant.axis, codes.shape)
