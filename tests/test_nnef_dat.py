@@ -95,12 +95,8 @@ def test_integers_of_every_width_are_packed(bits: int, signed: bool, data: st.Da
         stored = read_dat(written, "p.dat")
         assert stored.array.tolist() == values
         assert stored.bits == bits
-        assert (
-            stored.item
-            == {(0, 0): Item.UINT, (0, 1): Item.QUANTIZED_UINT, (1, 0): Item.INT, (1, 1): Item.QUANTIZED_INT}[
-                signed, quantized
-            ]
-        )
+        kinds = ((Item.UINT, Item.QUANTIZED_UINT), (Item.INT, Item.QUANTIZED_INT))
+        assert stored.item == kinds[signed][quantized]
 
 
 @pytest.mark.parametrize("bits", [1, 3, 12, 40])

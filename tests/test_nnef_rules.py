@@ -261,6 +261,11 @@ BROKEN = [
     ("NNEF.I11", fragment("b = variable(shape = [1], label = 'a');"), "'variable' can't be used in a fragment"),
     ("NNEF.I11", fragment("b = update(a, a);"), "'update' can't be used in a fragment"),
     ("NNEF.I12", document("y = relu(x);", parameters="x, x"), "parameter 'x' of the graph is listed twice"),
+    (
+        "NNEF.I12",
+        document("y = relu(x);", results="y, x"),
+        "'x' is both a parameter and a result of the graph",
+    ),
     ("NNEF.I12", document("y = relu(x);", results="y, y"), "result 'y' of the graph is listed twice"),
     ("NNEF.E1", document("y = softmax(x, axes = [[1, 2][2]]);"), "index 2 is beyond an array of 2 items"),
     ("NNEF.E1", document("y = softmax(x, axes = [1, 2][1:3]);"), "range 1:3 is beyond an array of 2 items"),

@@ -57,7 +57,7 @@ RULES: Final = {
     "NNEF.I9": ("3.3.2", "an identifier is assigned once"),
     "NNEF.I10": ("3.3.2", "identifiers of the graph are tensors"),
     "NNEF.I11": ("3.3.2", "variable and update aren't used in a fragment"),
-    "NNEF.I12": ("3.2.1", "parameters and results of the graph are listed once"),
+    "NNEF.I12": ("3.3.2", "parameters and results of the graph have unique names"),
     "NNEF.E1": ("3.3.3", "an index is within its array"),
     "NNEF.E2": ("3.3.3", "an array has as many items as it is unpacked to"),
     "NNEF.E3": ("3.3.3", "arrays that are iterated together have the same length"),

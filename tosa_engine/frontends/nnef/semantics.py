@@ -186,6 +186,11 @@ class _GraphBody(_Body):
                 if name.text in seen:
                     self.report("NNEF.I12", f"{what} '{name.text}' of the graph is listed twice", name.place)
                 seen.add(name.text)
+        parameters = {name.text for name in self.graph.parameters}
+        for name in self.graph.results:
+            if name.text in parameters:
+                message = f"'{name.text}' is both a parameter and a result of the graph"
+                self.report("NNEF.I12", message, name.place)
 
     def check(self, body: tuple[Assignment, ...]) -> None:
         for assignment in body:
