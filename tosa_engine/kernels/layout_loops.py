@@ -11,6 +11,7 @@ import numpy as np
 
 from ._jit import inline, jit
 
+COLUMNS = 8  # elements that a transposition reads at once
 START, AXES = 2, 3  # of a geometry: two first positions, then size, stride of the input and stride of the output
 
 
@@ -41,6 +42,26 @@ def weave(x: Any, source: int, apart: int, out: Any, to: int, count: int) -> Non
         target[3 * i + 2] = c[i]
 
 
+@inline
+def columns(x: Any, source: int, step: int, out: Any, to: int, pace: int, count: int) -> None:
+    """Eight rows of a transposed matrix at once: out[to + k * pace + i] = x[source + i * step + k]."""
+    a, b = out[to : to + count], out[to + pace : to + pace + count]
+    c, d = out[to + 2 * pace : to + 2 * pace + count], out[to + 3 * pace : to + 3 * pace + count]
+    e, f = out[to + 4 * pace : to + 4 * pace + count], out[to + 5 * pace : to + 5 * pace + count]
+    g, h = out[to + 6 * pace : to + 6 * pace + count], out[to + 7 * pace : to + 7 * pace + count]
+    for i in range(count):
+        at = source + i * step
+        line = x[at : at + COLUMNS]
+        a[i], b[i], c[i], d[i] = line[0], line[1], line[2], line[3]
+        e[i], f[i], g[i], h[i] = line[4], line[5], line[6], line[7]
+
+
+@inline
+def is_transposed(g: Any, planes: int, rows: int, step: int, pace: int) -> bool:
+    """Whether a copy is a transposition of a matrix: units are neighbours in the input."""
+    return planes == 1 and rows == 1 and g[START + 1] == 1 and step > 1 and pace == 1
+
+
 @jit
 def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
     """Copy along three axes or more; a unit is one index of the first. See `data_layout.axes` for g."""
@@ -50,6 +71,10 @@ def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
     planes = np.int64(1)
     for axis in range(START + AXES, last - AXES, AXES):
         planes *= g[axis]
+    if is_transposed(g, planes, rows, step, pace):
+        while high - low >= COLUMNS:
+            columns(x, g[0] + low, step, out, g[1] + low * g[START + 2], g[START + 2], count)
+            low += COLUMNS
     for unit in range(low, high):
         for plane in range(planes):
             source, to, rest = g[0] + unit * g[START + 1], g[1] + unit * g[START + 2], plane

@@ -8,6 +8,8 @@ import numpy as np
 
 from ._jit import inline, jit
 from .pool_loops import greater
+from .scale_loops import plain_finish, plain_scale
+from .scale_numbers import NUMBERS
 
 
 @inline
@@ -48,6 +50,20 @@ def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: 
             return int(unit * right + first_bad)
         for r in range(right):
             out[unit * right + r] = sums[r]
+    return -1
+
+
+@jit
+def scaled_sums(x: Any, size: int, p: Any, out: Any, low: int, high: int) -> int:
+    """Sums of rows of `size` bytes or words, scaled; p: a scale with the zero point of a whole row, then output zero
+    point and bounds. They are values of int32.
+    """
+    for unit in range(low, high):
+        values = x[unit * size : (unit + 1) * size]
+        total = np.int32(0)
+        for i in range(len(values)):
+            total = np.int32(total + np.int32(values[i]))
+        out[unit] = plain_finish(plain_scale(total, p, 0), p, NUMBERS)
     return -1
 
 

@@ -82,3 +82,17 @@ def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, 
         return Loop(table_loops.table_scaled, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.6 * count, bind)
+
+
+def rescaled_sum(call: Call, zero: int, scale: Scale, output_zp: int, bounds: tuple[int, int]) -> Work:
+    """REDUCE_SUM of int8 or int16 less a zero point along the last axis, the sums scaled."""
+    from . import reduction_loops
+
+    size = int(call.shape1[call.axis])
+    rows = types.count(call.shape1) // size
+    p = np.array([*scale_numbers(*scale, size * zero), output_zp, *bounds], np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(reduction_loops.scaled_sums, flat(inputs[0]), size, p, outputs[0].reshape(-1))
+
+    return Work(rows, 0.05 * rows * size, bind)

@@ -17,6 +17,7 @@ from ..kernels.bounds import fits_output
 from ..kernels.rescaled import rescale_by_one, rescaled_binary, table_rescaled
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from .fuse_float import clipped
+from .fuse_sums import fused_sum
 from .late import unknown
 from .steps import Step
 
@@ -160,6 +161,8 @@ class Fusion:
             return self.table(call)
         if call.spec.name in ("ADD", "SUB", "MUL"):
             return self.rescaled_binary(call)
+        if call.spec.name == "REDUCE_SUM":
+            return fused_sum(self, call)
         return clipped(self, call) or self.epilogue(call)
 
 
