@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tosa_engine import Session, graph, types
 from tosa_engine.errors import RequireViolation
-from tosa_engine.kernels import work
+from tosa_engine.kernels import KERNELS, work
 from tosa_engine.kernels.work import Chain, Loop
 from tosa_engine.plan import expand, make_plan, prepare
 from tosa_engine.plan.program import Program, Single, Span
@@ -26,7 +26,7 @@ from tosa_engine.plan.steps import Step
 from tosa_engine.plan.team import Team
 from tosa_engine.plan.workspace import WORTH, Bound, Workspace, shared_cost
 from tosa_engine.probe import Probe
-from tosa_engine.spec import bind_operator
+from tosa_engine.spec import TABLE, bind_operator
 
 from .nets import Net, feeds_of, residual_net
 from .strategies import cases
@@ -294,3 +294,22 @@ def test_an_entry_refuses_what_is_no_word() -> None:
     assert _jit.words(array) == [0, 0, 5, 2, array.ctypes.data, 5, 2]
     with pytest.raises(AssertionError, match="an argument of type float is no word"):
         _jit.words(1.5)
+
+
+IN_PYTHON = {"FFT2D", "RFFT2D"}  # numpy's
+
+
+@pytest.mark.parametrize("op", sorted({op for op, _ in KERNELS if TABLE[op].pure} - {"CONST_SHAPE"} - IN_PYTHON))
+def test_kernels_are_compiled_loops(op: str) -> None:
+    """With a function of Python among them, a walk would end. (None is compiled here.)"""
+    for row in TABLE[op].rows:
+        block = TABLE[op].example(row).graph().main
+        operator = block.operators[-1]
+        for argument, name in zip(TABLE[op].inputs, operator.inputs, strict=False):
+            tensor = block.tensors[name]
+            if argument.name in KERNELS[op, row.key].constants and tensor.data is None:
+                tensor.data = np.zeros(tensor.shape, tensor.dtype.storage)
+        tensors = [[block.tensors[n] for n in names] for names in (operator.inputs, operator.outputs)]
+        inputs, outputs = ([np.zeros(t.shape, t.dtype.storage) for t in side] for side in tensors)
+        run = prepare(bind_operator(operator, block)).bind(inputs, outputs)
+        assert isinstance(run, (Loop, Chain)), f"{op} {row.key} runs in Python"

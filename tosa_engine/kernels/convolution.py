@@ -16,12 +16,12 @@ import numpy as np
 from . import tensor_ops
 from .bounds import fits_output
 from .floats import in_fp32
-from .inner import conv2d, loops_of
+from .inner import conv2d
 from .packing import per_channel_bias
 from .tensor_float import CONV_SUMS
 from .transposed import in_groups
 from .trim import trimmed
-from .work import Chain, Epilogue, Kernel, Loop, Work, aligned, bits, constant, flat
+from .work import Chain, Epilogue, Kernel, Loop, Work, aligned, bits, constant, flat, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,10 @@ def conv3d_sums(call: Call, epilogue: Epilogue | None) -> Work:
             )  # fmt: skip
             stack = Loop(layout_loops.stack, bits(x), zero, g, bits(stacked)).taking(0, 0)
             run = works[count].bind([stacked[: count * one]], [out[first : first + count]])
-            loops += [(stack, count * call.IH), *loops_of(works[count], run, places[count])]
+            loops += [
+                (stack, count * call.IH),
+                *loops_of(run, works[count].units, places[count], len(works[count].scratch)),
+            ]
         return Chain(*loops)
 
     scratch = tuple(s for work in works.values() for s in work.scratch)

@@ -58,9 +58,9 @@ def walked(shape: Shape, inputs: Sequence[Shape]) -> Array:
 
 
 def numbers(array: Array) -> Array:
-    """An array in one dimension as the kinds that formulas know: integers, float32, and the bits of all else."""
+    """An array in one dimension as the kinds that formulas know: integers, float32, float64, the bits of all else."""
     line = flat(array)
-    return line if line.dtype.kind in "iu" or line.dtype == np.float32 else bits(line)
+    return line if line.dtype.kind in "iu" or line.dtype in (np.float32, np.float64) else bits(line)
 
 
 def unsigned(array: Array) -> Array:
@@ -90,6 +90,15 @@ def elementwise(
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
     return Work(blocks(count), cost * count, bind, over=over)
+
+
+def converting(formula: Formula, x: Array, out: Array) -> tuple[Loop, int]:
+    """A loop of a chain, without scratch, over all elements of two arrays; and its units."""
+    from . import elementwise_loops
+
+    g, a = walked((x.size,), [(x.size,)]), numbers(x)
+    loop = Loop(elementwise_loops.loop_of(formula), a, a, a, NONE, g, numbers(out), count=x.size)
+    return loop.taking(0, 0), blocks(x.size)
 
 
 def by_formula(

@@ -16,7 +16,9 @@ from ..graph import Operator
 from ..numerics.float_formats import round_to
 from ..spec.bind import bind
 from ..types import fp32
-from .work import DONE, Chain, Kernel, Loop, Work, bits, blocks, flat
+from .elementwise import converting
+from .float_codes import formula_of
+from .work import Chain, Kernel, Work, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ..graph import Tensor
     from ..spec.table import Call
     from ..types import Array
-    from .work import Run
+    from .work import Loop, Run
 
 FP8 = ("fp8e4m3", "fp8e5m2")
 HALVES = ("fp16", "bf16")
@@ -55,67 +57,23 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
             wide = [np.empty(x.shape, np.float32) if i in moving else widened(x) for i, x in enumerate(inputs)]
             found = np.empty(outputs[0].shape, result) if rounds else outputs[0]
             run_inner = inner.bind(wide, [found])
-            between = [(inputs[i], wide[i]) for i in moving]
-            behind = [(found, outputs[0])] if rounds else []
-            return chained(between, run_inner, inner.units, behind) or apart_from(between, run_inner, inner, behind)
+            before = [converted(inputs[i], wide[i]) for i in moving]
+            behind = [converted(found, outputs[0])] if rounds else []
+            return Chain(*before, *loops_of(run_inner, inner.units, 0, len(inner.scratch)), *behind)
 
-        widest = max(inner.units, inner.widest)
-        return Work(1, inner.cost, bind_narrow, inner.scratch, widest=widest)
+        return Work(1, inner.cost, bind_narrow, inner.scratch, widest=max(inner.units, inner.widest))
 
     return prepare_narrow
 
 
-Pairs = list[tuple["Array", "Array"]]
+def value(x: Any) -> Any:
+    return x
 
 
-def chained(before: Pairs, run: Run, units: int, behind: Pairs) -> Chain | None:
-    """Compiled loops around compiled loops; None where one of them isn't compiled."""
-    from ._jit import JIT
-
-    inner = run.loops if isinstance(run, Chain) else ((run, units),)
-    loops = [*(widening(*pair) for pair in before), *inner, *(narrowing(*pair) for pair in behind)]
-    if not JIT or not all(found is not None and isinstance(found[0], Loop) for found in loops):
-        return None
-    return Chain(*loops)
-
-
-def apart_from(before: Pairs, run_inner: Run, inner: Work, behind: Pairs) -> Run:
-    """The same by numpy."""
-
-    def run(low: int, high: int, scratch: Sequence[Array]) -> int:
-        with np.errstate(all="ignore"):
-            for source, target in before:
-                np.copyto(target, source)
-            status = run_inner(0, inner.units, scratch)
-            for source, target in behind if status == DONE else []:
-                np.copyto(target, round_to(source, types.from_numpy(target.dtype) or types.fp32))
-        return status
-
-    return run
-
-
-def widening(source: Array, target: Array) -> tuple[Loop, int]:
-    """The loop, and its units, that copies floats to float32."""
-    from . import float_format_loops as loops
-
-    x, out, count = flat(bits(source)), target.reshape(-1), target.size
-    if source.itemsize == 1:
-        with np.errstate(invalid="ignore"):
-            values = np.arange(256, dtype=np.uint8).view(source.dtype).astype(np.float32)
-        return Loop(loops.widen_byte, x, values, out, count=count).taking(0, 0), blocks(count)
-    loop = loops.widen_half if source.dtype == np.float16 else loops.widen_bf16
-    return Loop(loop, x, out, count=count).taking(0, 0), blocks(count)
-
-
-def narrowing(source: Array, target: Array) -> tuple[Loop, int] | None:
-    """The loop, and its units, that rounds float32 to floats of 16 bits."""
-    from . import float_format_loops as loops
-
-    if source.dtype != np.float32 or target.itemsize != 2:
-        return None
-    loop = loops.narrow_half if target.dtype == np.float16 else loops.narrow_bf16
-    out = bits(target).reshape(-1)
-    return Loop(loop, source.reshape(-1), out, count=out.size).taking(0, 0), blocks(out.size)
+def converted(source: Array, target: Array) -> tuple[Loop, int]:
+    """The loop, and its units, that copies floats to another format; from float64, too."""
+    read, written = (types.from_numpy(x.dtype) or fp32 for x in (source, target))
+    return converting(formula_of("cast", value, 1, read.name, written.name), source, target)
 
 
 def _as_fp32(call: Call) -> Call:

@@ -11,12 +11,11 @@ from ..spec import bind_operator
 from ..spec.case import Case
 from . import tensor_ops
 from .packing import per_channel_bias
-from .work import Chain, Loop
 
 if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
-    from .work import Epilogue, Run, Work
+    from .work import Epilogue, Work
 
 
 def conv2d(
@@ -58,13 +57,3 @@ def conv2d(
 
 def repeat(values: Array, channels: int, times: int) -> Array:
     return np.tile(np.broadcast_to(values, channels), times)
-
-
-def loops_of(work: Work, run: Run, first: int) -> list[tuple[Loop, int]]:
-    """The loops of bound work inside of a chain, where the step's scratch arrays from `first` on are its own."""
-    loops = run.loops if isinstance(run, Chain) else ((run, work.units),)
-    found = []
-    for loop, units in loops:
-        assert isinstance(loop, Loop)
-        found.append((loop.taking(first, first + len(work.scratch)), units))
-    return found

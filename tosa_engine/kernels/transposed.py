@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .data_layout import copy_loop, strip
-from .inner import conv2d, loops_of
-from .work import Chain, Loop, Work, aligned, bits, constant
+from .inner import conv2d
+from .work import Chain, Loop, Work, aligned, bits, constant, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +159,8 @@ def in_groups(call: Call, epilogue: Epilogue | None) -> Work:
                 cut = np.zeros_like(x[region])
                 loops.append((copy_loop(x, lambda x: x[region], cut, cut).taking(0, 0), cut.shape[strip(cut.shape)]))  # noqa: B023
                 x = cut
-            loops += loops_of(part.work, part.work.bind([x], [target]), first)
+            run, work = part.work.bind([x], [target]), part.work
+            loops += loops_of(run, work.units, first, len(work.scratch))
             if not part.whole:
                 g = np.array([0 if part.region is None else part.shape[0] * part.shape[1], out[0].size], np.int64)
                 place = Loop(layout_loops.place, bits(result), part.rows, part.runs, g, bits(out.reshape(-1)))

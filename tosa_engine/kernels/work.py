@@ -88,6 +88,16 @@ class Chain:
         return next((s for s in (loop(0, units, scratch) for loop, units in self.loops) if s != DONE), DONE)
 
 
+def loops_of(run: Run, units: int, first: int, scratch: int) -> list[tuple[Loop, int]]:
+    """The loops of bound work inside of a chain, whose step's `scratch` arrays from `first` on are its own."""
+    found = []
+    for loop, own in run.loops if isinstance(run, Chain) else ((run, units),):
+        assert isinstance(loop, Loop), f"{loop} is no compiled loop"
+        taken = range(scratch)[loop.takes]
+        found.append((loop.taking(first + taken.start, first + taken.stop), own))
+    return found
+
+
 def blocks(count: int) -> int:
     """The units of an elementwise loop."""
     return max(1, -(-count // BLOCK))
