@@ -55,7 +55,7 @@ def measure(folder: Path, threads: list[int], rounds: int) -> str:
     for _ in range(2 if command else 0):
         best[0] = min(best[0], timed(lambda: subprocess.run(command, check=True, capture_output=True)))
     arena = sessions[threads[0]].plan().arena
-    ours = ", ".join(f"{1e3 * best[n]:8.2f} ms ({n})" for n in threads)
+    ours = ", ".join(f"{1e3 * best[n]:9.4f} ms ({n})" for n in threads)
     theirs = f"reference {1e3 * best[0]:8.0f} ms" if command else "reference not installed"
     memory = f"arena {arena.size / 1024:.0f} KiB of {arena.total / 1024:.0f}, bound {arena.lower_bound / 1024:.0f}"
     return f"{'exact' if exact else 'DIFFERENT'}  {ours}, {theirs}; {memory}"
