@@ -208,6 +208,18 @@ def test_coverage(
     ]  # fmt: skip
 
 
+def test_the_recorded_page(modules: Callable[[str], Any]) -> None:
+    """Sections of all selections, with the command that makes them."""
+    counts = {"profile": "fp", "when": "now", "seconds": 7, "parts": {"matmul": [6, 0, 0, 0, 0, 0]}, "generator": "-x"}
+    coverage = {"when": "now", "complete": 5, "selections": {"int": 2, "fp": 2}, "missing": ["add_1"]}
+    page = modules("record").page(
+        {"seeds fp": {**counts, "seeds": [4], "data_sets": {"s0": 1, "s5": 2}}, "coverage": coverage}
+    )
+    assert '## Other seeds: fp\n\n    make conformance PROFILE=fp OPS="--seeds 4 --record"\n' in page
+    assert "- passed of the data sets of dot products: 1 of S0, 2 of S5\n" in page
+    assert "- in no selection: 1\n\n| selection | names |\n|---|---:|\n| int | 2 |\n| fp | 2 |\n" in page
+
+
 def test_bad_totals(
     modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
