@@ -35,6 +35,9 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("tosa", type=Path, metavar="TOSA_FOLDER")
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all networks of integers")
     parser.add_argument("--perf", type=Path, help="default: the folder `perf` beside TOSA_FOLDER")
+    parser.add_argument(
+        "--floats", action="store_true", help="float32 networks instead, `float.nnef` and `float.onnx` of PERF_FOLDER"
+    )
     parser.add_argument("--runtimes", help="some of them, separated by commas; default: all that are installed")
     parser.add_argument("--threads", default="1,2", help="numbers of threads, like 1,2")
     parser.add_argument("--batch", default="1,8", help="batches; other than 1 only where PERF_FOLDER has the network")
@@ -58,10 +61,23 @@ def chosen_runtimes(wanted: str | None) -> tuple[dict[str, str], list[str]]:
     return {n: v for n, v in versions.items() if v is not None}, [n for n, v in versions.items() if v is None]
 
 
+def perf_folder(args: argparse.Namespace) -> Path:
+    found: Path = args.perf or args.tosa.parent / "perf"
+    return found
+
+
+def name_of(network: Path) -> str:
+    return f"{network.parent.name}.fp32" if network.suffix == ".nnef" else network.name
+
+
 def chosen_networks(args: argparse.Namespace) -> list[Path]:
-    networks = sorted(path.parent for path in args.tosa.glob("*/model.tosa") if ".fp" not in path.parent.name)
-    found = [folder for folder in networks if not args.names or folder.name in args.names]
-    missing = set(args.names) - {folder.name for folder in found}
+    """Folders with a model.tosa, or NNEF folders."""
+    if args.floats:
+        networks = sorted(perf_folder(args).glob("*/float.nnef"))
+    else:
+        networks = sorted(path.parent for path in args.tosa.glob("*/model.tosa") if ".fp" not in path.parent.name)
+    found = [folder for folder in networks if not args.names or name_of(folder) in args.names]
+    missing = set(args.names) - {name_of(folder) for folder in found}
     if missing or not found:
         sys.exit(f"no such network: {', '.join(sorted(missing)) or args.tosa.name}")
     return found
@@ -69,7 +85,7 @@ def chosen_networks(args: argparse.Namespace) -> list[Path]:
 
 def measure(folder: Path, args: argparse.Namespace, names: list[str], pool: Pool) -> Measured:
     """One network in all runtimes that take it."""
-    perf = (args.perf or args.tosa.parent / "perf") / folder.name.removesuffix(".int8")
+    perf = folder.parent if args.floats else perf_folder(args) / folder.name.removesuffix(".int8")
     batches = [int(n) for n in args.batch.split(",")] if perf.is_dir() else [1]
     entries = [
         Entry(name, threads, batch)
@@ -81,7 +97,7 @@ def measure(folder: Path, args: argparse.Namespace, names: list[str], pool: Pool
     ]
     folders = {"tosa": str(folder.resolve()), "perf": str(perf.resolve()), "scratch": str(pool.scratch)}
     go_round(entries, pool, folders, args.rounds, args.slot)
-    return Measured(folder.name, macs_of(folder / "model.tosa"), entries)
+    return Measured(name_of(folder), macs_of(folder if args.floats else folder / "model.tosa"), entries)
 
 
 def main() -> None:

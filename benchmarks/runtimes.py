@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BIN = Path(sys.executable).parent
 DIFFERENT = "other bytes than recorded"
+FAR = 1e-4  # of the largest output, for floats
 
 
 class LeftOut(Exception):
@@ -32,13 +33,19 @@ class LeftOut(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A network in folders, and how to run it: `perf` holds the files of those that don't read TOSA."""
+    """A network in folders, and how to run it: `perf` holds the files of those that don't read TOSA. `tosa` is an NNEF
+    folder where the network is one of floats.
+    """
 
     tosa: Path
     perf: Path
     scratch: Path
     threads: int
     batch: int
+
+    @property
+    def floats(self) -> bool:
+        return self.tosa.suffix == ".nnef"
 
 
 @dataclass(frozen=True)
@@ -93,12 +100,30 @@ def _our_run(job: Job, threads: int) -> Callable[[], Any]:
     from tosa_engine import Session
     from tosa_engine.errors import TosaEngineError
 
+    if job.floats:
+        return _our_float_run(job, threads)
     feeds, wanted, _ = read_case(job.tosa)
     try:
         session = Session(job.tosa / "model.tosa", threads)
     except TosaEngineError as error:
         raise LeftOut(str(error).splitlines()[0]) from error
     _checked(lambda: session.run(list(wanted), feeds), job)
+    return lambda: session.run(None, feeds)
+
+
+def _our_float_run(job: Job, threads: int) -> Callable[[], Any]:
+    from tosa_engine import Session
+    from tosa_engine.errors import TosaEngineError
+
+    try:
+        session = Session(job.tosa, threads)
+    except TosaEngineError as error:
+        raise LeftOut(str(error).splitlines()[0]) from error
+    with np.load(job.perf / "float_io.npz", allow_pickle=False) as bundle:
+        feeds, wanted = {session.inputs[0].name: bundle["in0"]}, bundle["out0"]
+    (found,) = session.run(None, feeds)
+    if not np.allclose(found, wanted, rtol=0, atol=FAR * float(abs(wanted).max())):
+        raise LeftOut(DIFFERENT)
     return lambda: session.run(None, feeds)
 
 
@@ -119,6 +144,8 @@ def _ours_by_samples(job: Job) -> Loaded:
 
 
 def _reference(job: Job) -> Loaded:
+    if job.floats:
+        raise LeftOut("")
     _, wanted, case = read_case(job.tosa)
     files = [f"reference_{i}.npy" for i in range(len(wanted))]
     command = [
@@ -162,7 +189,7 @@ def _compile(*command: object) -> None:
 
 
 def _iree(job: Job) -> Loaded:
-    if job.batch > 1:
+    if job.batch > 1 or job.floats:
         raise LeftOut("")  # the graph's batch is 1
     module = _iree_module(job)
     import iree.runtime as rt
@@ -195,6 +222,8 @@ def _sample(job: Job, name: str) -> np.ndarray[Any, Any]:
 
 
 def _litert(job: Job) -> Loaded:
+    if job.floats:
+        raise LeftOut("")
     path = str(_peer_file(job, "int8.tflite"))
     from ai_edge_litert.interpreter import Interpreter
 
@@ -245,7 +274,7 @@ def _rebatched(path: Path, batch: int) -> bytes:
 
 
 def _onnx_file(job: Job) -> bytes:
-    path = _peer_file(job, "int8_qdq.onnx")
+    path = _peer_file(job, "float.onnx" if job.floats else "int8_qdq.onnx")
     return path.read_bytes() if job.batch == 1 else _rebatched(path, job.batch)
 
 
@@ -266,6 +295,8 @@ def _openvino(job: Job) -> Loaded:
     import openvino
 
     settings = {"INFERENCE_NUM_THREADS": job.threads, "PERFORMANCE_HINT": "LATENCY"}
+    if job.floats:
+        settings["INFERENCE_PRECISION_HINT"] = "f32"  # else bf16, where the processor has it
     core = openvino.Core()
     compiled = core.compile_model(core.read_model(model, b""), "CPU", settings)
     request, sample = compiled.create_infer_request(), openvino.Tensor(_sample(job, "float_io.npz"), shared_memory=True)
