@@ -39,7 +39,7 @@ def max_pool2d(call: Call) -> Work:
 
     outputs = call.N * call.OH * call.OW * call.C
     if is_float:
-        return Work(call.N * call.OH, 1.0 * outputs * call.kernel_y * call.kernel_x, bind)
+        return Work(call.N * call.OH, 0.15 * outputs * call.kernel_y * call.kernel_x, bind)
     line = call.IW * call.C
     cost = 0.05 * outputs * call.kernel_x + 0.02 * call.N * call.OH * line * call.kernel_y
     return Work(call.N * call.OH, cost, bind, ((call.in_out_t.storage, line),))

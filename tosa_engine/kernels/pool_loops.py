@@ -62,30 +62,33 @@ def max_int(x: Any, g: Any, out: Any, line: Any, low: int, high: int) -> int:
     return -1
 
 
-@jit
-def greater(a: Any, b: Any, ignore: bool) -> Any:
-    """apply_max_s of floats: the first of equal values; NaN is passed on, or ignored."""
-    if np.isnan(a):
-        return b if ignore else a
-    if np.isnan(b):
-        return a if ignore else b
-    return a if a >= b else b
+@inline
+def maxima(values: Any, ignore: int, best: Any) -> None:
+    """best = apply_max_s(best, values) of floats: the first of equal values; NaN is passed on, or ignored. Without
+    branches, so that LLVM vectorises.
+    """
+    if ignore:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b > a) | (a != a) else a
+    else:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b > a) | ((b != b) & (a == a)) else a
 
 
 @jit
-def max_float(x: Any, g: Any, ignore: bool, out: Any, low: int, high: int) -> int:
+def max_float(x: Any, g: Any, ignore: int, out: Any, low: int, high: int) -> int:
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
         for ox in range(OW):
             n, top, bottom, left, right = window(g, unit, ox)
-            to = (unit * OW + ox) * C
-            for c in range(C):
-                out[to + c] = np.float32(np.nan) if ignore else np.float32(-np.inf)
+            best = out[(unit * OW + ox) * C : (unit * OW + ox + 1) * C]
+            best[:] = np.float32(np.nan) if ignore else np.float32(-np.inf)
             for y in range(top, bottom):
                 for column in range(left, right):
                     source = ((n * IH + y) * IW + column) * C
-                    for c in range(C):
-                        out[to + c] = greater(out[to + c], x[source + c], ignore)
+                    maxima(x[source : source + C], ignore, best)
     return -1
 
 

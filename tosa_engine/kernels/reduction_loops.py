@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ._jit import inline, jit
-from .pool_loops import greater
+from .pool_loops import maxima
 from .scale_loops import plain_finish, plain_scale
 from .scale_numbers import NUMBERS
+
+LANES: Final = 16  # sums of floats that run side by side along the last axis
 
 
 @inline
@@ -53,6 +55,26 @@ def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: 
     return -1
 
 
+@inline
+def sum_row(row: Any, lanes: Any) -> Any:
+    """The sum of neighbours: LANES sums, of every LANES-th element each, then the sums of their halves."""
+    lanes[:] = 0
+    whole = len(row) - len(row) % LANES
+    for first in range(0, whole, LANES):
+        part = row[first : first + LANES]
+        for i in range(LANES):
+            lanes[i] += part[i]
+    rest = row[whole:]
+    for i in range(len(rest)):
+        lanes[i] += rest[i]
+    half = LANES // 2
+    while half > 0:
+        for i in range(half):
+            lanes[i] += lanes[half + i]
+        half //= 2
+    return lanes[0]
+
+
 @jit
 def scaled_sums(x: Any, size: int, p: Any, out: Any, low: int, high: int) -> int:
     """Sums of rows of `size` bytes or words, scaled; p: a scale with the zero point of a whole row, then output zero
@@ -69,8 +91,12 @@ def scaled_sums(x: Any, size: int, p: Any, out: Any, low: int, high: int) -> int
 
 @jit
 def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
-    """Sums in float32 in the order of the axis."""
+    """Sums in float32 in the order of the axis; along the last axis as in `sum_row`."""
+    lanes = np.empty(LANES, np.float32)
     for unit in range(low, high):
+        if right == 1:
+            out[unit] = sum_row(x[unit * size : (unit + 1) * size], lanes)
+            continue
         to = unit * right
         sums = out[to : to + right]
         for r in range(right):
@@ -136,34 +162,51 @@ def min_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int
     return -1
 
 
+@inline
+def greater(a: Any, b: Any, ignore: int) -> Any:
+    """apply_max_s of floats: the first of equal values; NaN is passed on, or ignored."""
+    take = (b > a) | (a != a) if ignore else (b > a) | ((b != b) & (a == a))
+    return b if take else a
+
+
 @jit
-def max_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
+def max_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, high: int) -> int:
     for unit in range(low, high):
-        to, source = unit * right, unit * size * right
-        for r in range(right):
-            out[to + r] = np.float32(np.nan) if ignore else np.float32(-np.inf)
+        best = out[unit * right : (unit + 1) * right]
+        best[:] = np.float32(np.nan) if ignore else np.float32(-np.inf)
+        if right == 1:
+            most = best[0]
+            for value in x[unit * size : (unit + 1) * size]:
+                most = greater(most, value, ignore)
+            best[0] = most
+            continue
         for i in range(size):
-            for r in range(right):
-                out[to + r] = greater(out[to + r], x[source + i * right + r], ignore)
+            source = (unit * size + i) * right
+            maxima(x[source : source + right], ignore, best)
     return -1
 
 
+@inline
+def minima(values: Any, ignore: int, best: Any) -> None:
+    """best = apply_min_s(best, values) of floats: the last of equal values."""
+    if ignore:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b <= a) | (a != a) else a
+    else:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b <= a) | ((b != b) & (a == a)) else a
+
+
 @jit
-def min_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
-    """Of equal values (zeros) the last."""
+def min_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, high: int) -> int:
     for unit in range(low, high):
-        to, source = unit * right, unit * size * right
-        for r in range(right):
-            out[to + r] = np.float32(np.nan) if ignore else np.float32(np.inf)
+        best = out[unit * right : (unit + 1) * right]
+        best[:] = np.float32(np.nan) if ignore else np.float32(np.inf)
         for i in range(size):
-            for r in range(right):
-                least, value = out[to + r], x[source + i * right + r]
-                if np.isnan(least):
-                    out[to + r] = value if ignore else least
-                elif np.isnan(value):
-                    out[to + r] = least if ignore else value
-                elif not least < value:
-                    out[to + r] = value
+            source = (unit * size + i) * right
+            minima(x[source : source + right], ignore, best)
     return -1
 
 
