@@ -239,3 +239,14 @@ def test_operators_run(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "operators.json").read_text())
     assert [line["steps"] for line in found] == ["TRANSPOSE", "PAD"]
     assert all(line["seconds"] > 0 and 0 < line["of_bound"] for line in found)
+
+
+def test_networks_of_floats_are_nnef_folders(module, networks: Path) -> None:
+    compare = module("compare")
+    (networks.parent / "perf" / "small" / "float.nnef").mkdir(parents=True)
+    (found,) = compare.chosen_networks(compare.arguments([str(networks), "--floats"]))
+    assert compare.name_of(found) == "small.fp32"
+    job = module("runtimes").Job(found, found.parent, networks, 1, 1)
+    assert job.floats
+    with pytest.raises(SystemExit, match="no such network: residual"):
+        compare.chosen_networks(compare.arguments([str(networks), "--floats", "residual"]))
