@@ -86,6 +86,16 @@ def test_an_image_with_a_value_that_is_not_finite(value: float) -> None:
             np.testing.assert_allclose(left[1], right[1], atol=1e-5)
 
 
+def test_subnormal_values_and_signed_zeros() -> None:
+    """Subnormal sums keep their bits; zeros of either sign add up to zeros."""
+    for real, imag in both(fft2d((1, 1, 2)), [[[1e-40, -0.0]]], [[[-0.0, -0.0]]]):
+        assert real.tolist() == [[[float(np.float32(1e-40))] * 2]]
+        assert not imag.any()
+    for real, imag in both(rfft2d((1, 2, 1)), [[[1e-45], [-1e-45]]]):
+        assert real.tolist() == [[[0.0], [2 * float(np.float32(1e-45))]]]
+        assert not imag.any()
+
+
 def test_overflow_is_infinite() -> None:
     for real, _ in both(rfft2d((1, 1, 2)), [[[3e38, 3e38]]]):
         assert real.tolist() == [[[np.inf, 0.0]]]
