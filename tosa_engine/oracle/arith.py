@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 IEEE: Final[dict[str, Any]] = {"over": "ignore", "under": "ignore", "invalid": "ignore", "divide": "ignore"}
 
 
-@np.errstate(**IEEE)  # signalling NaNs
+@np.errstate(**IEEE)
 def wide(array: Array) -> Array:
     """The values as int64 (integers, bool) or float64: sign extension, and the specification's fp64 arithmetic."""
-    return array.astype(np.float64 if types.holds_floats(array) else np.int64)
+    if types.holds_floats(array):
+        return array.astype(np.float64) * 1.0  # which makes signalling NaNs quiet ones
+    return array.astype(np.int64)
 
 
 def wide_unsigned(array: Array) -> Array:
