@@ -116,7 +116,7 @@ def test_probes_cut_a_program_only_where_they_look(large: graph.Graph) -> None:
 def chain_with_sum() -> graph.Graph:
     """RESCALE, ADD, RESCALE, CLAMP: an ADD that can overflow in the middle of compiled steps."""
     net = Net()
-    x = net.input("x", types.i32, 300, 1000)
+    x = net.input("x", types.i32, 400, 1000)
     doubled = net.op("ADD", "doubled", types.i32, net.rescale("third", x, types.i32, types.i32, 32), x)
     small = net.rescale("small", doubled, types.i32, types.i8, 40)
     net.op("CLAMP", "y", types.i8, small, min_val=-9, max_val=9, nan_mode="PROPAGATE")
@@ -129,12 +129,12 @@ def test_a_violation_among_compiled_steps_ends_the_run(threads: int) -> None:
     plan = make_plan(expand(built))
     assert [step.operators for step in plan.steps][1] == "ADD"
     assert shared_cost(plan) >= WORTH
-    calm = np.arange(300_000, dtype=np.int32).reshape(300, 1000)
+    calm = np.arange(400_000, dtype=np.int32).reshape(400, 1000)
     wanted = bytes_of(Session(built, 1).run(None, {"x": calm}))
     session = Session(built, threads)
-    for place in ((0, 0), (150, 3), (299, 990)):
+    for place in ((0, 0), (150, 3), (399, 990)):
         feeds = calm.copy()
-        feeds[place] = feeds[299, 998] = 1_700_000_000
+        feeds[place] = feeds[399, 998] = 1_700_000_000
         with pytest.raises(RequireViolation) as caught:
             session.run(None, {"x": feeds})
         found = caught.value
@@ -250,7 +250,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
         from tests.test_walk import chain_with_sum
         from tosa_engine import Session
         with event.install_recorder("numba:compile") as compiled:
-            Session(chain_with_sum(), 2).run(None, {"x": np.zeros((300, 1000), np.int32)})
+            Session(chain_with_sum(), 2).run(None, {"x": np.zeros((400, 1000), np.int32)})
         print(len(compiled.buffer))
     """
     first, second = (int(python(code, TOSA_ENGINE_CACHE_DIR=str(tmp_path)).stdout) for _ in range(2))
