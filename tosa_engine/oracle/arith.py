@@ -27,7 +27,7 @@ IEEE: Final[dict[str, Any]] = {"over": "ignore", "under": "ignore", "invalid": "
 def wide(array: Array) -> Array:
     """The values as int64 (integers, bool) or float64: sign extension, and the specification's fp64 arithmetic."""
     if types.holds_floats(array):
-        return array.astype(np.float64) * 1.0  # which makes signalling NaNs quiet ones
+        return np.asarray(array.astype(np.float64) * 1.0)  # which makes signalling NaNs quiet ones
     return array.astype(np.int64)
 
 
