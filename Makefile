@@ -47,6 +47,7 @@ format: $(VENV)/$(READY)
 docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_operators.py
 	$(VENV)/bin/python docs/generate_matrix.py
+	$(VENV)/bin/python docs/generate_nnef.py
 	$(VENV)/bin/python docs/generate_lut.py
 
 conformance: $(CONFORMANCE_VENV)/$(READY)

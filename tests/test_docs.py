@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "examples" / "digits" / "README.md"]
 
 
-@pytest.mark.parametrize("name", ["generate_operators", "generate_matrix", "generate_lut"])
+@pytest.mark.parametrize("name", ["generate_operators", "generate_matrix", "generate_nnef", "generate_lut"])
 def test_generated_pages_are_fresh(name: str) -> None:
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None

@@ -157,3 +157,17 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         nnef.load(tmp_path / "none.nnef")
     assert str(caught.value) == f"{tmp_path}/none.nnef: no such file or folder"
+
+
+def test_a_small_archive_cant_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.nnef.tgz"
+    with gzip.open(path, "wb", compresslevel=9) as packed:
+        info = tarfile.TarInfo("w.dat")
+        info.size = 300 << 20
+        packed.write(info.tobuf())
+        for _ in range(300):
+            packed.write(bytes(1 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(DataError) as caught:
+        open_container(path)
+    assert str(caught.value) == f"{path}: member 'w.dat' is too large ({300 << 20} bytes)"

@@ -146,6 +146,7 @@ BAD = [
         DataError,
         "[4294967295, 3] items of 32 bits need 128 + 51539607540 bytes; the header says 12, the file has 140",
     ),
+    (patched(12, "I", 0), DataError, "extents must be positive, got [0, 3]"),
     (patched(48, "I", 6), DataError, "unknown item type 6"),
     (patched(48, "I", 0x00010000), Unsupported, "item type 0 of vendor 1"),
     (patched(44, "I", 24), DataError, "FLOAT items of 24 bits"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import fuzz_nnef
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -91,3 +92,9 @@ def test_the_unchanged_document_survives() -> None:
 def test_cut_documents() -> None:
     for stop in range(0, len(TEXT.rstrip()) - 1, 97):
         assert not survives(TEXT[:stop])
+
+
+@pytest.mark.parametrize("target", fuzz_nnef.TARGETS)
+def test_a_second_of_hostile_input(target: str, tmp_path: Path) -> None:
+    tried, _, _ = fuzz_nnef.fuzz(target, 1.0, tmp_path)
+    assert tried > 0

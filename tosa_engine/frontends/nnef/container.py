@@ -24,6 +24,9 @@ MAX_TEXT: Final = 64 << 20  # bytes of graph.nnef and of graph.quant
 MAX_MEMBER: Final = 2 << 30
 MAX_TOTAL: Final = 4 << 30
 MAX_MEMBERS: Final = 100_000
+# weights hardly shrink: what unpacks to more than this and so many times its size is made to fill the memory
+PLENTY: Final = 256 << 20
+MAX_RATIO: Final = 100
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -112,6 +115,8 @@ class Archive:
             with path.open("rb") as raw:
                 packed = raw.read(len(_GZIP)) == _GZIP
                 raw.seek(0)
+                if packed:
+                    self._max_total = min(max_total, max(PLENTY, MAX_RATIO * path.stat().st_size))
                 # gzip checks the length and the checksum at the end; tarfile's own mode r|gz doesn't
                 stream: BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
                 with tarfile.open(fileobj=stream, mode="r|") as tar:

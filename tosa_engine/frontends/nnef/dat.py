@@ -69,6 +69,8 @@ def read_dat(data: bytes, name: str) -> TensorFile:
     if any(extents[rank:]):
         raise DataError(f"{name}: extents beyond rank {rank} must be 0, got {extents}")
     shape = tuple(extents[:rank])
+    if 0 in shape:
+        raise DataError(f"{name}: extents must be positive, got {list(shape)}")
     item = _item(code, bits, name)
     if item is Item.UINT and parameters[0]:  # deprecated: a signed integer
         item = Item.INT
