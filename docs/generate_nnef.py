@@ -12,7 +12,7 @@ PAGE = Path(__file__).with_name("nnef.md")
 def page() -> str:
     """The page with a fresh table."""
     before, rest = PAGE.read_text(encoding="utf-8").split("## Rules\n", 1)
-    introduction = rest.split("\n\n")[1]
+    introduction = rest.lstrip("\n").split("\n\n")[0]
     after = rest[rest.index("## Limits\n") :]
     rows = [f"| `{label}` | {section} | {rule} |" for label, (section, rule) in RULES.items()]
     table = "\n".join(["| label | section | rule |", "|---|---|---|", *rows])
