@@ -19,6 +19,7 @@ from .methods import Method
 from .observe import collect, digest
 from .quantize import prepared
 from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
+from .rules import TAKES_WIDE
 from .sharing import share
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from .statistics import TensorStatistics
 
     Sample = Mapping[str, Array]
+
+
+# what may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
+ACCUMULATORS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM", "TRANSPOSE_CONV2D"})
 
 
 @dataclass(frozen=True)
@@ -96,13 +101,8 @@ def from_statistics(
     Raises DataError when they are of another graph, or of no sample.
     """
     scheme = scheme or Scheme()
-    if statistics.samples == 0:
-        raise DataError("calibration needs at least one sample")
-    if statistics.model != digest(graph):
-        raise DataError("these statistics were made from another model")
-    block = prepared(graph).main
+    block, by_tensor = _by_tensor(graph, statistics, scheme)
     result = Calibration({}, statistics)
-    by_tensor = share(block, _activations(block, statistics.tensors, scheme))
     for name, array in (weights or {}).items():
         result.qparams[name] = weight_qparams(
             array, 0 if scheme.weights_per_channel else None, power_of_two=scheme.power_of_two
@@ -113,6 +113,37 @@ def from_statistics(
             result.qparams[source] = quant
             result.warnings += _doubts(source, statistics.tensors.get(name), quant)
     return result
+
+
+def attach(graph: Graph, statistics: Statistics, scheme: Scheme | None = None) -> Graph:
+    """A copy of the graph, ready to quantize, whose activations carry the QParams that follow from statistics.
+
+    Other than `graph.quant` this reaches tensors without a name in the model: those inside compounds of operations.
+    They stay accumulators where all that read them take that form.
+
+    Raises DataError when the statistics are of another graph, or of no sample.
+    """
+    scheme = scheme or Scheme()
+    ready = prepared(graph)
+    _, by_tensor = _by_tensor(graph, statistics, scheme)
+    producers, consumers = ready.main.producers(), ready.main.consumers()
+    for name, quant in by_tensor.items():
+        tensor, readers = ready.main.tensors[name], consumers.get(name, [])
+        named = tensor.source is None or tensor.source.name or name in ready.main.outputs
+        accumulator = name in producers and producers[name].op in ACCUMULATORS
+        if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
+            tensor.quant = quant
+    return ready
+
+
+def _by_tensor(graph: Graph, statistics: Statistics, scheme: Scheme) -> tuple[Block, dict[str, QParams]]:
+    """The graph as quantization sees it, and the QParams of its activations by the names that they have there."""
+    if statistics.samples == 0:
+        raise DataError("calibration needs at least one sample")
+    if statistics.model != digest(graph):
+        raise DataError("these statistics were made from another model")
+    block = prepared(graph).main
+    return block, share(block, _activations(block, statistics.tensors, scheme))
 
 
 def iterated(samples: object) -> Iterator[Sample]:

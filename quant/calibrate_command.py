@@ -37,7 +37,7 @@ class _Calibrate:
         add_model(parser)
         parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
         _add_data(parser)
-        _add_scheme(parser)
+        add_scheme(parser)
         work = parser.add_argument_group("long runs")
         work.add_argument(
             "--statistics", metavar="FILE", help=f"keep the statistics here; default with --resume: OUTPUT{SUFFIX}"
@@ -61,7 +61,7 @@ class _Calibrate:
         _check(args)
         check_output(args.output, (".quant",))
         graph = load(args.model)
-        scheme = _scheme(args)
+        scheme = scheme_of(args)
         kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
         statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
         if kept is not None:
@@ -89,7 +89,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
 
 
-def _add_scheme(parser: argparse.ArgumentParser) -> None:
+def add_scheme(parser: argparse.ArgumentParser) -> None:
+    """The flags that say how ranges become QParams."""
     scheme = parser.add_argument_group("ranges")
     scheme.add_argument("--method", choices=METHODS, help="how a range is chosen; default: mse, with 16 bits minmax")
     scheme.add_argument(
@@ -115,7 +116,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--workers starts processes here, --scheduler uses those of others: give one of them")
 
 
-def _scheme(args: argparse.Namespace) -> Scheme:
+def scheme_of(args: argparse.Namespace) -> Scheme:
+    """What the flags of `add_scheme` say."""
     from .calibrate import Scheme
     from .methods import Method, default_method
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tosa_engine.commands.common import add_model
+from tosa_engine.errors import UsageError
 
+from .calibrate_command import add_scheme, scheme_of
 from .calibrate_command import command as calibrate
 from .command_tools import QUANT_FILE, check_output, load_with, own_quant, warn
 
@@ -17,7 +19,7 @@ __all__ = ["calibrate", "quantize"]
 
 
 class _Quantize:
-    """`quantize MODEL [--quant graph.quant] -o model.tosa`."""
+    """`quantize MODEL [--quant graph.quant | --statistics FILE] -o model.tosa`."""
 
     name = "quantize"
     help = "turn a float model and its graph.quant into an integer TOSA graph"
@@ -27,18 +29,32 @@ class _Quantize:
         parser.add_argument(
             "--quant", metavar="FILE", help=f"quantization of the tensors; default: the {QUANT_FILE} inside the model"
         )
+        parser.add_argument(
+            "--statistics",
+            metavar="FILE",
+            help="what calibrate --statistics kept, instead: it has the tensors inside, too",
+        )
+        add_scheme(parser)
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tosa or .json file")
 
     def run(self, args: argparse.Namespace) -> int:
         from tosa_engine import serialize
+        from tosa_engine.load import load
 
-        from . import graph_quant, sidecar
+        from . import graph_quant, records, sidecar
+        from .calibrate import attach
         from .quantize import Report, quantize
 
         check_output(args.output, (".tosa", ".json"))
-        quant = graph_quant.read(args.quant) if args.quant is not None else own_quant(Path(args.model))
+        if args.quant is not None and args.statistics is not None:
+            raise UsageError("--quant and --statistics both say how to quantize: give one of them")
+        if args.statistics is not None:
+            graph = attach(load(args.model), records.read(args.statistics), scheme_of(args))
+        else:
+            quant = graph_quant.read(args.quant) if args.quant is not None else own_quant(Path(args.model))
+            graph = load_with(args.model, quant)
         report = Report()
-        integer = quantize(load_with(args.model, quant), report)
+        integer = quantize(graph, report)
         for note in report.notes:
             warn(note)
         serialize.write(integer, args.output)

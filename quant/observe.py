@@ -63,7 +63,7 @@ def digest(graph: Graph) -> str:
     """SHA-256 of what a graph computes: its operators, tensors and constants, by their names, in hexadecimal."""
     found = hashlib.sha256()
     for region, block in graph.blocks():
-        found.update(repr((region, block.inputs, block.outputs)).encode())
+        found.update(repr((region.name, block.name, block.inputs, block.outputs)).encode())
         for op in block.operators:
             attributes = sorted((key, repr(value)) for key, value in op.attributes.items())
             found.update(repr((op.op, op.inputs, op.outputs, attributes)).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from nnef_tools import write_nnef
 
 from quant import records
 from quant.calibrate import calibrate
@@ -20,7 +22,7 @@ from quant.data import RandomSamples, array_samples
 from quant.images import Preparation, image_samples
 from quant.observe import collect, digest
 from quant.records import Statistics
-from tosa_engine import types
+from tosa_engine import Session, types
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Tensor
 from tosa_engine.load import load
@@ -261,3 +263,32 @@ def test_the_statistics_say_what_they_were_made_from(command: Callable, tmp_path
     assert [sorted(file) for file in content["data"]["files"]] == [["name", "samples", "sha256"]]
     assert sorted(content["versions"]) == ["numba", "numpy", "tosa-engine"]
     assert str(tmp_path) not in (tmp_path / "s.json").read_text()
+
+
+def test_a_model_is_the_same_wherever_it_lies(tmp_path: Path) -> None:
+    shutil.copytree(MODEL, tmp_path / "copy.nnef")
+    assert digest(load(tmp_path / "copy.nnef")) == digest(load(MODEL))
+
+
+def test_statistics_quantize_what_has_no_name_in_the_model(command: Callable, tmp_path: Path) -> None:
+    """The mean of squares inside local_response_normalization is a tensor of ours alone."""
+    text = """version 1.0; graph g(x) -> (y) {
+    x = external(shape = [1, 8, 3, 3]);
+    y = local_response_normalization(x, size = [1, 5, 1, 1], alpha = 0.5, beta = 0.75, bias = 2.0); }"""
+    model = write_nnef(tmp_path / "m.nnef", text)
+    stats, tosa = tmp_path / "s.json", tmp_path / "m.tosa"
+    line = ["calibrate", model, "--random", 5, "-o", tmp_path / "g.quant", "--statistics", stats]
+    assert command(*line).code == 0
+    done = command("quantize", model, "--statistics", stats, "-o", tosa)
+    assert (done.code, done.err) == (0, "")
+    integer, real = load(tosa), Session(model)
+    assert not any(tensor.dtype.is_float for tensor in integer.main.tensors.values())
+    sides = json.loads((tmp_path / "m.qparams.json").read_text())
+    into, out = sides["inputs"][0], sides["outputs"][0]
+    x = np.random.default_rng([0, 0]).normal(size=(1, 8, 3, 3)).astype(np.float32)
+    stored = np.clip(np.rint(x / into["scale"]) + into["zero_point"], -128, 127).astype(np.int8)
+    found = (Session(tosa).run(None, {"x": stored})[0].astype(np.float64) - out["zero_point"]) * out["scale"]
+    wanted = real.run(None, {"x": x})[0]
+    assert 10 * np.log10((wanted**2).sum() / ((found - wanted) ** 2).sum()) > 25
+    both = command("quantize", model, "--statistics", stats, "--quant", tmp_path / "g.quant", "-o", tosa)
+    assert (both.code, "give one of them" in both.err) == (2, True)
