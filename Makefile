@@ -69,6 +69,7 @@ bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/compare.py $(MODELS) --scratch out/bench/compiled --json out/bench/compare.json \
 	    --markdown out/bench/compare.md --svg out/bench/compare.svg
 	$(BENCH_VENV)/bin/python benchmarks/operators.py --json out/bench/operators.json
+	$(BENCH_VENV)/bin/python benchmarks/elementwise.py --json out/bench/elementwise.json
 
 $(VENV)/$(READY): EXTRAS := test
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance

@@ -250,3 +250,14 @@ def test_networks_of_floats_are_nnef_folders(module, networks: Path) -> None:
     assert job.floats
     with pytest.raises(SystemExit, match="no such network: residual"):
         compare.chosen_networks(compare.arguments([str(networks), "--floats", "residual"]))
+
+
+def test_elementwise_operators_are_timed_beside_numpy(tmp_path: Path) -> None:
+    words = [sys.executable, FOLDER / "elementwise.py", "BITWISE_AND", "CAST fp32, i8", "--rounds", "1"]
+    done = subprocess.run(
+        [*map(str, words), "--json", str(tmp_path / "elementwise.json")], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads((tmp_path / "elementwise.json").read_text())
+    assert [line["name"] for line in found] == ["BITWISE_AND i8, i8", "CAST fp32, i8"]
+    assert all(line["seconds"] > 0 and line["numpy"] > 0 for line in found)
