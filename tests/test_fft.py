@@ -96,6 +96,15 @@ def test_subnormal_values_and_signed_zeros() -> None:
         assert not imag.any()
 
 
+def test_constant_input() -> None:
+    """Both outputs are computed ahead."""
+    values = np.array([[[1.0, 2.0, 3.0, 5.0]]], np.float32)
+    case = Case("RFFT2D").const("input_real", fp32, values)
+    for real, imag in both(case.output("output_real", fp32, None).output("output_imag", fp32, None).graph()):
+        np.testing.assert_allclose(real[0, 0], [11.0, -2.0, -3.0], atol=1e-6)
+        np.testing.assert_allclose(imag[0, 0], [0.0, 3.0, 0.0], atol=1e-6)
+
+
 def test_overflow_is_infinite() -> None:
     for real, _ in both(rfft2d((1, 1, 2)), [[[3e38, 3e38]]]):
         assert real.tolist() == [[[np.inf, 0.0]]]

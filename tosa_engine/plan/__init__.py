@@ -164,12 +164,13 @@ def _fold(calls: list[Call], block: Block, constants: dict[str, Array]) -> list[
             found.append(bind_operator(operator, block, call.graph))  # sees constants computed before
             continue
         work = prepare(call)
-        result = call.spec.outputs[0].name
-        out = np.zeros(call.shape_of(result), call.tensor(result).dtype.storage)
+        names = [a.name for a in call.spec.outputs]
+        values = [np.zeros(call.shape_of(name), call.tensor(name).dtype.storage) for name in names]
         scratch = [aligned(count, dtype) for dtype, count in work.scratch]
-        if work.bind([constants[n] for n in operator.inputs], [out])(0, work.units, scratch) != DONE:
+        if work.bind([constants[n] for n in operator.inputs], values)(0, work.units, scratch) != DONE:
             found.append(call)
             continue
-        constants[operator.outputs[0]] = out
-        block.tensors[operator.outputs[0]].data = out
+        for output, value in zip(operator.outputs, values, strict=True):
+            constants[output] = value
+            block.tensors[output].data = value
     return found
