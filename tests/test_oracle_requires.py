@@ -102,6 +102,10 @@ VIOLATIONS: dict[str, tuple[Case, dict[str, Any], tuple[int, ...]]] = {
     ),
     "INTDIV.R1": (use("INTDIV", [i32, i32], i32), {"input1": [LOW, 0, LOW], "input2": [1, 0, -1]}, (1,)),
     "INTDIV.R2": (use("INTDIV", [i32, i32], i32), {"input1": [HIGH, LOW, 1], "input2": [-1, -1, 0]}, (1,)),
+    "POW.R1": (use("POW", [fp32, fp32], fp32), {"input1": [0, 2, -2, -1], "input2": [1, -2, 2, 1]}, (2,)),
+    "POW.R2": (use("POW", [fp32, fp32], fp32), {"input1": [0, 1, 0, 0], "input2": [0.5, 0, 0, -1]}, (2,)),
+    "POW.R3": (use("POW", [fp32, fp32], fp32), {"input1": [1, 2], "input2": [-1, NAN]}, (1,)),
+    "POW.R4": (use("POW", [fp32, fp32], fp32), {"input1": [[2], [INF]], "input2": [[1], [2]]}, (1, 0)),
     "GATHER.R1": (
         use("GATHER", [i8, i32], i8), {"values": np.zeros((2, 3, 2)), "indices": [[0, 2], [1, 3]]}, (1, 1, 0),
     ),

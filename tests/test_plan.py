@@ -82,7 +82,12 @@ def test_kept_tensors_are_written(kept: str, split: list[str]) -> None:
     plan = make_plan(expand(residual_net()), frozenset([kept]))
     found = operators(plan)
     assert all(found.count(name) >= split.count(name) for name in split)
-    assert kept in plan.arena.offsets
+    (written,) = (i for i, step in enumerate(plan.steps) if kept in step.outputs)
+    root = plan.roots[kept]  # another tensor's where an elementwise step overwrites its input
+    assert root in plan.arena.offsets
+    readers = [i for i, step in enumerate(plan.steps) if kept in step.inputs]
+    after = plan.steps[written + 1 : max(readers) + 1]
+    assert all(plan.roots[name] != root for step in after for name in step.outputs), "overwritten while it is looked at"
 
 
 def test_without_optimising_each_operator_is_a_step() -> None:

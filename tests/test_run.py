@@ -33,6 +33,7 @@ from .nets import Net, feeds_of, residual_net
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tosa_engine.kernels.formula import Formula
     from tosa_engine.types import Array
 
 ROOT = Path(__file__).parents[1]
@@ -176,7 +177,7 @@ def test_an_error_in_any_worker_ends_the_run(large: graph.Graph, monkeypatch: py
             raise MemoryError("no room")
         return -1
 
-    monkeypatch.setattr(depthwise_loops, "depthwise", fail)
+    monkeypatch.setattr(depthwise_loops, "depthwise_double", fail)  # for the net's DOUBLE_ROUND
     with pytest.raises(MemoryError, match="no room"):
         Session(large, 2).run(None, feeds_of(large))
 
@@ -323,8 +324,8 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
 
     right = pool_loops.max_int
 
-    def wrong(x: Array, g: Array, least: int, out: Array, low: int, high: int) -> int:
-        status: int = right(x, g, least, out, low, high)
+    def wrong(x: Array, g: Array, out: Array, line: Array, low: int, high: int) -> int:
+        status: int = right(x, g, out, line, low, high)
         out[low] ^= 1
         return status
 
@@ -337,7 +338,14 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
 def test_checked_runs_tell_a_kernel_that_misses_a_require(monkeypatch: pytest.MonkeyPatch) -> None:
     from tosa_engine.kernels import elementwise_loops
 
-    monkeypatch.setattr(elementwise_loops, "loop_of", lambda formula: lambda *arguments: -1)
+    right = elementwise_loops.loop_of
+
+    def loop_of(formula: Formula) -> Callable[..., int]:
+        """The loop of a formula; that of ADD forgets what it saw."""
+        loop = right(formula)
+        return (lambda *arguments: min(loop(*arguments), -1)) if formula.name == "add" else loop
+
+    monkeypatch.setattr(elementwise_loops, "loop_of", loop_of)
     with pytest.raises(TosaEngineError, match="the oracle of ADD saw a REQUIRE fail, the kernel none") as caught:
         overflow(1, checked=True)
     assert caught.value.exit_code == 70

@@ -1,8 +1,8 @@
 """From a graph to steps: what is computed, by which kernel, into which buffer.
 
 A plan expands composites, drops what nobody reads, computes what depends on constants only, fuses (`windows`, `fuse`),
-copies as little as possible (`moves`, `sharing`), and places the buffers (`arena`). Tensors in `keep` are stored under
-their own name: never fused away, and readable until the step after the one that wrote them has begun.
+copies as little as possible (`moves`, `sharing`), and places the buffers (`arena`). Tensors in `keep` are stored (where
+`roots` and `starts` say): never fused away, and readable until the step after the one that wrote them has begun.
 """
 
 from __future__ import annotations
