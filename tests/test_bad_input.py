@@ -94,9 +94,9 @@ def test_a_tosa_operator_outside_the_table(fails, add: Path) -> None:
     serialize.write(serialize.read(add), path)
     document = json.loads(path.read_text(encoding="utf-8"))
     operator = document["regions"][0]["blocks"][0]["operators"][0]
-    operator |= {"op": "POW", "attribute_type": "PowAttribute"}
+    operator |= {"op": "ROW_GATHER", "attribute_type": "RowGatherAttribute"}
     path.write_text(json.dumps(document), encoding="utf-8")
-    message = "GRAPH.op: operator POW is not implemented (node 'sum')"
+    message = "GRAPH.op: operator ROW_GATHER is not implemented (node 'sum')"
     fails("check", path, code=5, message=message)
 
 
