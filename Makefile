@@ -33,7 +33,7 @@ demo: $(VENV)/$(READY)
 	$(VENV)/bin/python examples/digits/demo.py
 
 test: $(VENV)/$(READY)
-	$(VENV)/bin/python -m pytest -q --durations=10
+	$(VENV)/bin/python -m pytest -q -n auto --dist loadfile --durations=10
 
 lint: $(VENV)/$(READY)
 	$(VENV)/bin/ruff check .

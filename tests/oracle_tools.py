@@ -87,7 +87,7 @@ def values_of(graph: Graph, feeds: dict[str, Array], name: str) -> Any:
 
 def outcome(graph: Graph, feeds: dict[str, Array]) -> Any:
     try:
-        return oracle.run(graph, feeds)["output"].tolist()
+        return oracle.run(graph, feeds)[graph.main.outputs[0]].tolist()
     except RequireViolation as error:
         return error.label, error.index
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-VERBS = ("calibrate", "check", "convert", "inspect", "quantize", "run", "version", "warmup")
+VERBS = ("calibrate", "check", "convert", "inspect", "lut", "quantize", "run", "version", "warmup")
 
 
 class Failing:
