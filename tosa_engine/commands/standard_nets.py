@@ -1,8 +1,8 @@
 """The networks that `warmup` compiles for when it gets no model: small, and with the kernels that most models need.
 
 For int8 and for int16 activations: a convolutional network (first layer, 1x1, 3x3 and 5x5, depthwise with both strides,
-residual addition, activation by clamp and by table, pooling, classifier), and attention with a softmax of integers and
-the end of a normalisation.
+residual additions, activation by clamp and by table, pooling, a mean, classifier), and attention with a softmax of
+integers and the end of a normalisation.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ class Net:
         )  # fmt: skip
         return found
 
-    def conv(
-        self, x: Tensor, kernel: int, channels: int, stride: int = 1, op: str = "CONV2D", wanted: DType | None = None
-    ) -> Tensor:
-        """A convolution with kernel x kernel weights, back in the format of activations or in the wanted one."""
+    def sums(self, x: Tensor, kernel: int, channels: int, stride: int = 1, op: str = "CONV2D") -> Tensor:
+        """A convolution with kernel x kernel weights, in the format of accumulators."""
         depth = (x.shape or ())[3]
         shape = (kernel, kernel, depth, 1) if op == "DEPTHWISE_CONV2D" else (channels, kernel, kernel, depth)
         weight, bias = self.b.const(np.ones(shape, np.int8)), self.b.const(np.ones(channels), self.accumulator)
@@ -52,8 +50,23 @@ class Net:
         before = kernel // 2
         after = stride * -(-size // stride) - stride + kernel - size - before
         settings: dict[str, Any] = {"stride": (stride, stride), "dilation": (1, 1), "local_bound": False}
-        sums = self.b.op(op, x, weight, bias, 0, 0, pad=(before, after, before, after), **settings)
-        return self.rescale(sums, wanted or self.format, 38, channels)
+        found: Tensor = self.b.op(op, x, weight, bias, 0, 0, pad=(before, after, before, after), **settings)
+        return found
+
+    def conv(
+        self, x: Tensor, kernel: int, channels: int, stride: int = 1, op: str = "CONV2D", wanted: DType | None = None,
+        shift: int = 38,
+    ) -> Tensor:  # fmt: skip
+        """A convolution, back in the format of activations or in the wanted one."""
+        return self.rescale(self.sums(x, kernel, channels, stride, op), wanted or self.format, shift, channels)
+
+    def fork(self, x: Tensor, channels: int) -> tuple[Tensor, Tensor]:
+        """A 1x1 convolution for the next layer, and for an addition behind it: int48 is scaled for each on its own."""
+        if self.accumulator is not types.i48:
+            found = self.conv(x, 1, channels)
+            return found, found
+        sums = self.sums(x, 1, channels)
+        return self.rescale(sums, self.format, 38, channels), self.rescale(sums, types.i32, 38, channels)
 
     def clamp(self, x: Tensor) -> Tensor:
         found: Tensor = self.b.op("CLAMP", x, min_val=0, max_val=100, nan_mode="PROPAGATE")
@@ -70,12 +83,19 @@ class Net:
         sides = (side if side.dtype is types.i32 else self.rescale(side, types.i32, 20) for side in (x, y))
         return self.rescale(self.b.op(op, *sides), self.format, 48)
 
+    def mean(self, x: Tensor) -> Tensor:
+        """Of height and width, by sums along one axis after the other."""
+        x = self.rescale(x, types.i32, 30)
+        for axis in (1, 2):
+            x = self.b.op("REDUCE_SUM", x, axis=axis)
+        return self.rescale(x, self.format, 34)
+
     def affine(self, x: Tensor) -> Tensor:
         """Times a constant, plus a constant, whose scales are computed ahead: the end of a normalisation."""
-        for op, zero in (("MUL", [0]), ("ADD", [])):
+        for op, zero, shift in (("MUL", [0], 34), ("ADD", [], 31)):
             channels = self.b.const(np.arange((x.shape or ())[-1]).reshape(1, 1, 1, -1), self.format)
             sides = (self.rescale(side, types.i32, 30) for side in (x, channels))
-            x = self.rescale(self.b.op(op, *sides, *zero), self.format, 38)
+            x = self.rescale(self.b.op(op, *sides, *zero), self.format, shift)
         return x
 
 
@@ -89,13 +109,14 @@ def convolutional(format: DType, accumulator: DType) -> Graph:
     y = net.clamp(net.conv(y, 3, 32, op="DEPTHWISE_CONV2D"))
     x = net.add(net.conv(y, 1, 16, wanted=types.i32 if accumulator is types.i48 else None), x)
     y = net.conv(net.conv(x, 1, 64), 3, 64)  # enough channels for the transforms of winograd.py
-    x = net.clamp(net.add(net.conv(net.conv(y, 1, 16), 3, 16), x))
+    y, narrow = net.fork(y, 16)
+    x = net.clamp(net.add(net.add(net.conv(y, 3, 16), narrow), x))
     x = net.conv(net.table(x), 5, 32, stride=2)
     x = net.conv(x, 3, 32, stride=2, op="DEPTHWISE_CONV2D")
     x = b.op("PAD", x, [0, 0, 1, 1, 1, 1, 0, 0], 0)
     x = b.op("MAX_POOL2D", x, kernel=(3, 3), stride=(1, 1), pad=(0, 0, 0, 0), nan_mode="PROPAGATE")
     x = b.op("CONCAT", [x, b.op("SLICE", x, [0, 0, 0, 0], [1, 4, 4, 16])], axis=3)
-    x = b.op("AVG_POOL2D", x, 0, 0, kernel=(4, 4), stride=(1, 1), pad=(0, 0, 0, 0))
+    x = net.add(b.op("AVG_POOL2D", x, 0, 0, kernel=(4, 4), stride=(1, 1), pad=(0, 0, 0, 0)), net.mean(x))
     b.output(b.op("RESHAPE", net.conv(x, 1, 10), [1, 10]))
     return b.graph()
 
@@ -107,7 +128,7 @@ def attention(format: DType, accumulator: DType) -> Graph:
     b = Builder(f"attention of {format}")
     net = Net(b, format, accumulator)
     x = net.affine(b.input(format, (1, 1, 16, 32), "tokens"))
-    query, key, value = (b.op("RESHAPE", net.conv(x, 1, 32), [1, 16, 32]) for _ in range(3))
+    query, key, value = (b.op("RESHAPE", net.conv(x, 1, 32, shift=35), [1, 16, 32]) for _ in range(3))
     scores = b.op("MATMUL", query, b.op("TRANSPOSE", key, perms=(0, 2, 1)), 0, 0)
     scores = net.rescale(scores, format, 38)
     largest = b.op("REDUCE_MAX", scores, axis=2, nan_mode="PROPAGATE")
