@@ -145,7 +145,8 @@ def test_the_standard_networks_have_every_kernel_of_the_shared_models() -> None:
 
 @pytest.mark.parametrize("graph", standard(), ids=lambda g: g.source)
 def test_the_standard_networks_are_legal_and_exact(graph: Graph) -> None:
-    Session(graph, 1, checked=True).run(None, feeds_of(graph))
+    (result,) = Session(graph, 1, checked=True).run(None, feeds_of(graph))
+    assert len(np.unique(result)) > 2, "values vanish or saturate on their way: kernels compute nothing"
 
 
 def test_a_model_is_compiled_once_and_runs_from_the_cache(small: Path, tmp_path: Path) -> None:

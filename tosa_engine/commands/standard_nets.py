@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..types import DType
 
 MULTIPLIER = 1 << 30
+SIGNS = np.array([1, -1, 1, 1, -1, 1, 1], np.int8)  # weights, over and over, so that sums neither vanish nor saturate
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Net:
         """A convolution with kernel x kernel weights, in the format of accumulators."""
         depth = (x.shape or ())[3]
         shape = (kernel, kernel, depth, 1) if op == "DEPTHWISE_CONV2D" else (channels, kernel, kernel, depth)
-        weight, bias = self.b.const(np.ones(shape, np.int8)), self.b.const(np.ones(channels), self.accumulator)
+        weight, bias = self.b.const(np.resize(SIGNS, shape)), self.b.const(np.ones(channels), self.accumulator)
         size = (x.shape or ())[1]
         before = kernel // 2
         after = stride * -(-size // stride) - stride + kernel - size - before
@@ -55,7 +56,7 @@ class Net:
 
     def conv(
         self, x: Tensor, kernel: int, channels: int, stride: int = 1, op: str = "CONV2D", wanted: DType | None = None,
-        shift: int = 38,
+        shift: int = 34,
     ) -> Tensor:  # fmt: skip
         """A convolution, back in the format of activations or in the wanted one."""
         return self.rescale(self.sums(x, kernel, channels, stride, op), wanted or self.format, shift, channels)
@@ -66,10 +67,10 @@ class Net:
             found = self.conv(x, 1, channels)
             return found, found
         sums = self.sums(x, 1, channels)
-        return self.rescale(sums, self.format, 38, channels), self.rescale(sums, types.i32, 38, channels)
+        return self.rescale(sums, self.format, 34, channels), self.rescale(sums, types.i32, 34, channels)
 
     def clamp(self, x: Tensor) -> Tensor:
-        found: Tensor = self.b.op("CLAMP", x, min_val=0, max_val=100, nan_mode="PROPAGATE")
+        found: Tensor = self.b.op("CLAMP", x, min_val=0, max_val=self.format.maximum, nan_mode="PROPAGATE")
         return found
 
     def table(self, x: Tensor) -> Tensor:
@@ -77,11 +78,11 @@ class Net:
         if self.format is types.i8:
             found: Tensor = self.b.op("TABLE", x, self.b.const(np.arange(-128, 128).astype(np.int8)))
             return found
-        return self.rescale(self.b.op("TABLE", x, self.b.const(np.arange(-256, 257).astype(np.int16))), self.format, 37)
+        return self.rescale(self.b.op("TABLE", x, self.b.const(np.arange(-256, 257).astype(np.int16))), self.format, 33)
 
     def add(self, x: Tensor, y: Tensor, op: str = "ADD") -> Tensor:
         sides = (side if side.dtype is types.i32 else self.rescale(side, types.i32, 20) for side in (x, y))
-        return self.rescale(self.b.op(op, *sides), self.format, 48)
+        return self.rescale(self.b.op(op, *sides), self.format, 40)
 
     def mean(self, x: Tensor) -> Tensor:
         """Of height and width, by sums along one axis after the other."""
@@ -128,7 +129,7 @@ def attention(format: DType, accumulator: DType) -> Graph:
     b = Builder(f"attention of {format}")
     net = Net(b, format, accumulator)
     x = net.affine(b.input(format, (1, 1, 16, 32), "tokens"))
-    query, key, value = (b.op("RESHAPE", net.conv(x, 1, 32, shift=35), [1, 16, 32]) for _ in range(3))
+    query, key, value = (b.op("RESHAPE", net.conv(x, 1, 32), [1, 16, 32]) for _ in range(3))
     scores = b.op("MATMUL", query, b.op("TRANSPOSE", key, perms=(0, 2, 1)), 0, 0)
     scores = net.rescale(scores, format, 38)
     largest = b.op("REDUCE_MAX", scores, axis=2, nan_mode="PROPAGATE")
