@@ -47,7 +47,8 @@ class Table:
     def inputs(self) -> FloatArray:
         """The real numbers that the inputs stand for, in order: float64 [256] or [65536]."""
         half = 128 if len(self.entries) == 256 else 32768
-        return (np.arange(-half, half) - self.quantization.in_zero_point) * self.quantization.in_scale
+        steps = np.arange(-half, half, dtype=np.float64) - self.quantization.in_zero_point
+        return steps * np.float64(self.quantization.in_scale)
 
     def results(self) -> FloatArray:
         """The real numbers that TABLE gives for all inputs, in their order."""
@@ -55,7 +56,7 @@ class Table:
         if len(self.entries) == 256:
             return (self.entries.astype(np.float64) - q.out_zero_point) * q.out_scale
         every = np.arange(-32768, 32768).astype(np.int16)
-        return lookup_16(self.entries, every) * (q.out_scale / (1 << FRACTION_BITS))
+        return lookup_16(self.entries, every).astype(np.float64) * (q.out_scale / (1 << FRACTION_BITS))
 
     def truth(self, function: Callable[[float], float]) -> FloatArray:
         """The real numbers that an exact table would give, clipped to the entries' range."""

@@ -125,7 +125,7 @@ def joined(arrays: Sequence[Array], dtype: Any) -> Array:
 
 def picked_by(channel: int, width: int, weight: Array) -> Array:
     """The channels of a group, the last one in the place of those that don't exist."""
-    return np.minimum(channel + channels_of(width), weight.shape[2] - 1)
+    return np.asarray(np.minimum(channel + channels_of(width), weight.shape[2] - 1))
 
 
 @shared

@@ -62,7 +62,7 @@ class Group:
     @property
     def positions(self) -> Array:
         """[phase, tap]: kernel positions in the order of the inputs."""
-        return np.add.outer(np.array(self.phases), np.arange(self.taps)[::-1] * self.stride)
+        return np.asarray(np.add.outer(np.array(self.phases), np.arange(self.taps)[::-1] * self.stride))
 
     def places(self) -> tuple[Array, Array, Array]:
         """The outputs of these phases: where they are, in which block (from 0 on), and which of the phases."""

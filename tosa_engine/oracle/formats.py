@@ -32,7 +32,7 @@ def ladder(dtype: DType) -> Array:
     exponent, fraction = bits >> fraction_bits, bits & ((1 << fraction_bits) - 1)
     hidden = (exponent > 0) << fraction_bits
     bias = (1 << (exponent_bits - 1)) - 1 + fraction_bits
-    return np.ldexp((hidden + fraction).astype(np.float64), np.maximum(exponent, 1) - bias)
+    return np.asarray(np.ldexp((hidden + fraction).astype(np.float64), np.maximum(exponent, 1) - bias))
 
 
 def nearest(values: Array, dtype: DType) -> Array:

@@ -106,7 +106,7 @@ def dequantized(stored: TensorFile) -> Array:
     magnitude = (stored.array & np.asarray((1 << bits) - 1, stored.array.dtype)).astype(np.float64)
     top = math.ceil(math.log2(high))
     values = np.exp2(magnitude + (top - (2.0**bits - 1)))
-    return np.where(codes >= 2.0**bits, -values, values)
+    return np.asarray(np.where(codes >= 2.0**bits, -values, values))
 
 
 def _item(code: int, bits: int, name: str) -> Item:
