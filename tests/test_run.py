@@ -25,7 +25,7 @@ from tosa_engine.errors import (
     UsageError,
 )
 from tosa_engine.plan import expand, make_plan
-from tosa_engine.plan.workspace import WORTH, shared_cost
+from tosa_engine.plan.workspace import WORTH, Workspace, shared_cost
 from tosa_engine.probe import Probe
 
 from .nets import Net, feeds_of, residual_net
@@ -180,6 +180,23 @@ def test_an_error_in_any_worker_ends_the_run(large: graph.Graph, monkeypatch: py
     monkeypatch.setattr(depthwise_loops, "depthwise_double", fail)  # for the net's DOUBLE_ROUND
     with pytest.raises(MemoryError, match="no room"):
         Session(large, 2).run(None, feeds_of(large))
+
+
+def test_a_worker_tells_a_failure_together_with_its_units() -> None:
+    """Who counts units as done has told by then what it saw in them: the first worker goes on when all are done."""
+    from tosa_engine.kernels import walk
+
+    net, size = Net(), 1 << 21
+    net.op("ADD", "y", types.i32, net.input("x", types.i32, size), net.const(types.i32, [1]))
+    workspace = Workspace(make_plan(expand(net.done("y"))), 2)
+    program, words = workspace.program, np.full(walk.state_size(1, 2), walk.FINISHED)
+    assert workspace.steps[0].shared
+    done = program.state[2 * walk.LINE // walk.WORD :]
+    for value, told in ((0, walk.FINISHED), ((1 << 31) - 1, 0)):
+        program.state.fill(0)
+        workspace.view("x")[...] = np.arange(size) // (size - 1) * value  # the last one only
+        walk.share(program.address, 0, 1, 2, program.state_address, words.ctypes.data)
+        assert (done[0], words[walk.FAILED // walk.WORD]) == (workspace.steps[0].units, told)
 
 
 def test_runs_from_several_threads_do_not_disturb_each_other(large: graph.Graph) -> None:

@@ -90,10 +90,12 @@ def run(row: int, worker: int, low: int, high: int) -> Any:
 
 
 @inline
-def share(program: int, i: int, worker: int, workers: int, state: int) -> Any:
-    """What this worker gets of a row's units."""
+def share(program: int, i: int, worker: int, workers: int, state: int, shared: int) -> None:
+    """What this worker gets of a row's units. A failure is told before the units count as done: the first worker goes
+    on when all do.
+    """
     row, taken = program + i * ROW * WORD, state + i * (workers + 1) * LINE
-    units, piece, result = field(row, UNITS), field(row, PIECE), FINISHED
+    units, piece = field(row, UNITS), field(row, PIECE)
     done = 0
     for k in range(workers):
         owner = (worker + k) % workers
@@ -104,11 +106,10 @@ def share(program: int, i: int, worker: int, workers: int, state: int) -> Any:
                 break
             high = min(low + piece, end)
             if run(row, worker, low, high) != FINISHED:
-                result = i
+                store(shared + FAILED, i)
             done += high - low
     if done > 0:
         atomic_add(taken + workers * LINE, done)
-    return result
 
 
 @jit
@@ -124,11 +125,11 @@ def walk(program: int, first: int, end: int, workers: int, state: int, shared: i
                 return int(i)
             continue
         exchange(shared + OPEN, i)
-        failed = share(program, i, 0, workers, state)
+        share(program, i, 0, workers, state, shared)
         tries, done = 0, state + (i * (workers + 1) + workers) * LINE
         while atomic_load(done) != field(row, UNITS):
             tries = rest(tries)
-        if failed != FINISHED or load(shared + FAILED) != FINISHED:
+        if load(shared + FAILED) != FINISHED:
             return int(i)
     return FINISHED
 
@@ -145,5 +146,4 @@ def help_walk(program: int, worker: int, workers: int, state: int, shared: int) 
             tries = rest(tries)
             continue
         tries, last = 0, i
-        if share(program, i, worker, workers, state) != FINISHED:
-            store(shared + FAILED, i)
+        share(program, i, worker, workers, state, shared)
