@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -135,3 +135,19 @@ def test_what_is_enclosed_has_to_print_alike_in_each_process() -> None:
     assert _jit.described(enclosing(enclosing(1))) != _jit.described(enclosing(enclosing(2)))
     with pytest.raises(AssertionError, match="prints as another one in each process"):
         _jit.described(enclosing(object()))
+
+
+@pytest.mark.skipif(not _jit.JIT, reason="nothing is compiled without the JIT")
+def test_functions_that_differ_in_what_they_enclose_have_names_of_their_own() -> None:
+    """Compiled code from the disk and code that is compiled now must never share the name of a symbol."""
+
+    def adding(step: int, make: Callable[..., Any]) -> str:
+        def add(x: int) -> int:
+            return x + step
+
+        name: str = make(add).py_func.__qualname__
+        return name
+
+    for make in (_jit.jit, _jit.inline):
+        names = [adding(step, make) for step in (1, 2, 1)]
+        assert names[0] == names[2] != names[1]

@@ -108,7 +108,7 @@ def jit(function: Callable[..., R]) -> Callable[..., R]:
     """
     if not JIT:
         return np.errstate(all="ignore")(function)
-    compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    compiled: Any = numba.njit(nogil=True, error_model="numpy")(_named(function))
     if cache_folder() is not None:
         compiled._cache = _kept(function)
     return compiled  # type: ignore[no-any-return]
@@ -118,7 +118,19 @@ def inline(function: Callable[..., R]) -> Callable[..., R]:
     """Like `jit`, for small functions that only compiled code calls: LLVM puts them into their callers."""
     if not JIT:
         return function
-    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(_named(function))
+
+
+def _named(function: Callable[..., R]) -> Callable[..., R]:
+    """A function that encloses something, with a name of its own.
+
+    numba names compiled code after the function, its types and a number that counts up in each process. Code from the
+    disk keeps the number of the process that made it: of two functions that differ in what they enclose alone, one
+    made here and one read could have one name, and the first of them would run in the place of the other.
+    """
+    if function.__closure__:
+        function.__qualname__ += f"_{hashlib.sha256(described(function).encode()).hexdigest()[:12]}"
+    return function
 
 
 @contextmanager
