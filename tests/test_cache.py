@@ -146,6 +146,7 @@ def test_functions_that_differ_in_what_they_enclose_have_names_of_their_own() ->
             return x + step
 
         name: str = make(add).py_func.__qualname__
+        assert make(add).py_func.__qualname__ == name  # once is enough
         return name
 
     for make in (_jit.jit, _jit.inline):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 logger = logging.getLogger("tosa_engine")
+OWN: Final = "__of_"  # begins what tells functions apart that differ in what they enclose
 unkept: Final[list[str]] = []  # why compiled code wasn't written to the disk
 
 JIT: Final = os.environ.get("TOSA_ENGINE_JIT", "1") != "0"
@@ -129,7 +130,8 @@ def _named(function: Callable[..., R]) -> Callable[..., R]:
     made here and one read could have one name, and the first of them would run in the place of the other.
     """
     if function.__closure__:
-        function.__qualname__ += f"_{hashlib.sha256(described(function).encode()).hexdigest()[:12]}"
+        function.__qualname__ = function.__qualname__.partition(OWN)[0]  # it may be compiled more than once
+        function.__qualname__ += f"{OWN}{hashlib.sha256(described(function).encode()).hexdigest()[:12]}"
     return function
 
 
