@@ -57,11 +57,11 @@ print(began)
 """
 
 
-def python(code: str, folder: Path) -> str:
+def python(code: str, folder: Path, *arguments: str) -> str:
     paths = os.pathsep.join([str(ROOT), str(folder)])
     environment = {**os.environ, "PYTHONPATH": paths, "TOSA_ENGINE_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -124,6 +124,29 @@ def test_functions_that_enclose_others_are_found_again_and_kept_apart(tmp_path: 
     (tmp_path / "enclosing.py").write_text(ENCLOSING)
     assert python(SCALED, tmp_path) == "[11, 16] ['outer', 'outer']\n"
     assert python(SCALED, tmp_path) == "[11, 16] []\n"
+
+
+ENTRIES = """
+import ctypes
+import sys
+from enclosing import scaled
+from tosa_engine.kernels._jit import entry
+
+functions = [scaled(int(by)) for by in sys.argv[1:]]
+results = [function(5) for function in functions]
+as_c = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+print(results, [as_c(entry(function, [5]))(5) for function in functions])
+"""
+
+
+def test_code_from_the_disk_never_runs_in_the_place_of_code_that_was_compiled_now(tmp_path: Path) -> None:
+    """numba numbers functions in each process anew, and their symbols with them: the first function of the second
+    process has the number of the one that it reads then, and its entry would be that of the other.
+    """
+    (tmp_path / "enclosing.py").write_text(ENCLOSING)
+    assert python(ENTRIES, tmp_path, "3") == "[16] [16]\n"
+    assert python(ENTRIES, tmp_path, "2", "3") == "[11, 16] [11, 16]\n"
+    assert python(ENTRIES, tmp_path, "3", "2") == "[16, 11] [16, 11]\n"
 
 
 def test_what_is_enclosed_has_to_print_alike_in_each_process() -> None:
