@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tosa_engine import Session, serialize, types
+from tosa_engine import Session, arrays, serialize, types
 from tosa_engine.builder import Builder
 from tosa_engine.serialize import schema
 from tosa_engine.spec import TABLE
@@ -118,7 +118,7 @@ def run_reference(graph: Graph, folder: Path, *, external: bool) -> int:
     for i, tensor in enumerate(graph.inputs):
         assert tensor.shape is not None
         values = np.arange(tensor.size) % 4 if tensor.name == "indices" else np.ones(tensor.size)
-        np.save(folder / f"in{i}.npy", values.reshape(tensor.shape).astype(tensor.dtype.storage))
+        arrays.write(folder / f"in{i}.npy", {tensor.name: values.reshape(tensor.shape).astype(tensor.dtype.storage)})
     description = {
         "tosa_file": "g.tosa",
         "ifm_name": [t.name for t in graph.inputs],
