@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 PLUG_IN = "tosa_engine_sut_run"
 REFERENCE = "runner.tosa_refmodel_compliance_sut_run"
+REFERENCE_FILE, KEPT = "reference.json", "kept"  # beside a test, where its outputs by the reference model are kept
 SHOWN_FAILURES = 10
 
 
@@ -36,6 +37,7 @@ class Result:
     """How the tests of a part ended. `failures` are shown texts; `reference` counts the reference model's own runs.
 
     `engine_seconds` and `reference_seconds`: wall time of executing the graphs, from the graph's file to the outputs'.
+    `reference_kept` is how many of the reference model's runs were earlier ones, whose outputs and seconds were kept.
     `passed` are the tests whose outputs were right, `labels` those of the rules that rejected what must be rejected.
     """
 
@@ -45,6 +47,7 @@ class Result:
     failures: tuple[str, ...]
     engine_seconds: float = 0.0
     reference_seconds: float = 0.0
+    reference_kept: int = 0
     passed: tuple[Path, ...] = ()
     labels: tuple[str, ...] = ()
 
@@ -64,12 +67,17 @@ class Batch:
 
 @dataclass(frozen=True)
 class OfficialRunner:
-    """How tests are run: `engine` executes the graphs, they are checked against `target`, `folder` keeps logs."""
+    """How tests are run: `engine` executes the graphs, they are checked against `target`, `folder` keeps logs.
+
+    `resume`: what the same sources gave for the same tests is taken again. `anew`: the reference model runs them all,
+    otherwise those alone for which it hasn't run before.
+    """
 
     engine: str
     target: str
     folder: Path
     resume: bool = False
+    anew: bool = False
 
     def run(self, name: str, parts: Mapping[str, Sequence[Path]], fill: Callable[[], object] = bool) -> Batch:
         """Run the tests in these folders, by part, in one process; before, `fill` the folders that were emptied.
@@ -88,6 +96,8 @@ class OfficialRunner:
         if not again:
             fill()
             kept.unlink(missing_ok=True)
+            for test in tests if self.anew else ():
+                (test / REFERENCE_FILE).unlink(missing_ok=True)
             listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
             totals = self._official(name, listed, xunit, ends)
         batch = Batch(tuple(_results(parts, ends, xunit)), xunit, time.monotonic() - start)
@@ -134,7 +144,8 @@ def _results(parts: Mapping[str, Sequence[Path]], ends: Path, xunit: Path) -> It
         passed = tuple(t for t, end in zip(tests, ours, strict=True) if end and end[0] == "expected_pass")
         rejected = {line.split(":")[0] for end in ours if end and end[0] == "expected_failure" for line in _lines(end)}
         labels = tuple(sorted(rejected))
-        yield Result(name, _count(ours), _count(ran), (*shown[:SHOWN_FAILURES], *more), *spent, passed, labels)
+        again = sum(end[2] == KEPT for end in ran)
+        yield Result(name, _count(ours), _count(ran), (*shown[:SHOWN_FAILURES], *more), *spent, again, passed, labels)
 
 
 def _lines(end: list[Any]) -> list[str]:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 CI_PARTS = ("add", "rescale", "table", "conv2d_3x3")
 SEED_TESTS = 2000
-TOGETHER = 16  # operators in one process
+TOGETHER = 4  # operators in one process, and what an interrupt loses of its results
 GB = 10**9
 
 
@@ -90,7 +90,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--disk", type=float, default=40, metavar="GB", help="delete data of done tests beyond it (40)")
     parser.add_argument("--engine", choices=list(ENGINES), default="kernels", help="what executes the graphs")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
-    parser.add_argument("--resume", action="store_true", help="keep what these sources gave for an operator before")
+    parser.add_argument("--resume", action="store_true", help="keep what these sources gave for the tests before")
+    parser.add_argument("--anew", action="store_true", help="run the reference model even where its outputs are kept")
     parser.add_argument("--compile", action="store_true", help="compile the kernels anew, in the time that is measured")
     parser.add_argument("--cache", type=Path, default=HERE / "cache", metavar="DIR", help="where generated tests stay")
     parser.add_argument("--xunit-file", type=Path, metavar="FILE", help="JUnit XML (DIR/result.xml)")
@@ -184,7 +185,7 @@ def _run(
     A group's tests are found, run and noted before the next group's: the disk need not hold all of them at once.
     """
     start = time.monotonic()
-    runner = OfficialRunner(options.engine, selection.target, cache / "results", options.resume)
+    runner = OfficialRunner(options.engine, selection.target, cache / "results", options.resume, options.anew)
 
     def run(name: str) -> Batch:
         suite = [part.operator for part in groups[name]] if name.startswith("suite") else []

@@ -28,7 +28,7 @@ MODULES = ("tosa_engine_sut_run", "runner.tosa_refmodel_compliance_sut_run")
 def modules(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     """Imports a script of conformance/, which is no package, by its name."""
     monkeypatch.syspath_prepend(root / "conformance")
-    names = ("run", "suite_cache", "official_runner", "other_seeds", "record", "round_trip")
+    names = ("run", "suite_cache", "official_runner", "other_seeds", "record", "round_trip", "timed_runner")
     yield importlib.import_module
     for name in names:
         sys.modules.pop(name, None)
@@ -192,6 +192,35 @@ def test_data_are_deleted_beyond_the_limit_and_made_again(
     assert run_script(modules, tmp_path, "add") == 0
     assert tools.calls == ["conformance.tosa_verif_conformance_generator", "timed_runner.py"]
     assert (test / "data.json").is_file()
+
+
+@pytest.mark.reference
+def test_what_the_reference_model_gave_is_kept(modules: Callable[[str], Any], tmp_path: Path) -> None:
+    """Its files are put back where it wrote them, only where all are there, and not with `anew`."""
+    pytest.importorskip("tosa_reference_model", reason="needs tosa-tools, the extra `conformance`")
+    runner, its = modules("official_runner"), modules("timed_runner")
+    description = {"ofm_file": ["result-0.npy"], "test_requirements": {"bounds_file_required": True}}
+    moved = [tmp_path / f"{name}.{runner.REFERENCE}.npy" for name in ("result-0", "bounds_result-0")]
+    note = tmp_path / runner.REFERENCE_FILE
+    note.write_text('{"seconds": 2.5}')
+    moved[0].write_text("outputs")
+    assert its.taken_again(tmp_path, description) is None
+    moved[1].write_text("bounds")
+    assert its.taken_again(tmp_path, description) == 2.5
+    assert {path.name for path in tmp_path.iterdir()} == {note.name, "result-0.npy", "bounds_result-0.npy"}
+    assert (tmp_path / "bounds_result-0.npy").read_text() == "bounds"
+    assert its.taken_again(tmp_path, description) is None
+
+
+def test_anew_lets_the_reference_model_run_again(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
+    assert run_script(modules, tmp_path, "add") == 0
+    (test,) = tmp_path.rglob("add_1")
+    note = test / modules("official_runner").REFERENCE_FILE
+    note.write_text("{}")
+    assert run_script(modules, tmp_path, "add") == 0
+    assert note.is_file()
+    assert run_script(modules, tmp_path, "add", "--anew") == 0
+    assert not note.is_file()
 
 
 def test_coverage(
