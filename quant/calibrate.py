@@ -8,26 +8,29 @@ file and get none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tosa_engine.errors import DataError
-from tosa_engine.graph import Composite
+from tosa_engine.errors import DataError, UsageError
+from tosa_engine.graph import Composite, Operator, Tensor
 
-from .methods import Method
+from .layers import INT4, INT8, INT16, activation_bits, layers_of, resolve
+from .methods import Method, default_method
 from .observe import collect, digest
 from .quantize import prepared
 from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
 from .rules import TAKES_WIDE
 from .sharing import share
+from .weights import row_qparams, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tosa_engine.graph import Block, Graph, QParams, Tensor
+    from tosa_engine.graph import Block, Graph, QParams
     from tosa_engine.types import Array
 
+    from .layers import LayerRule
     from .records import Statistics
     from .statistics import TensorStatistics
 
@@ -48,6 +51,17 @@ class Scheme:
     symmetric: bool = False
     power_of_two: bool = False
     weights_per_channel: bool = True
+
+    def with_bits(self, bits: int) -> Scheme:
+        """The same for activations of other bits; the default method becomes the default of those."""
+        if bits == self.method.bits:
+            return self
+        usual = self.method.name == default_method(self.method.bits)
+        symmetric = bits == 16
+        name = default_method(bits) if usual else self.method.name
+        return replace(
+            self, symmetric=symmetric, method=replace(self.method, name=name, bits=bits, symmetric=symmetric)
+        )
 
     def activation(self, seen: TensorStatistics) -> QParams:
         low, high = self.method.range(seen)
@@ -115,17 +129,28 @@ def from_statistics(
     return result
 
 
-def attach(graph: Graph, statistics: Statistics, scheme: Scheme | None = None) -> Graph:
+def attach(
+    graph: Graph,
+    statistics: Statistics,
+    scheme: Scheme | None = None,
+    rules: Sequence[LayerRule] = (),
+    weight_bits: int = 8,
+) -> Graph:
     """A copy of the graph, ready to quantize, whose activations carry the QParams that follow from statistics.
 
     Other than `graph.quant` this reaches tensors without a name in the model: those inside compounds of operations.
-    They stay accumulators where all that read them take that form.
+    They stay accumulators where all that read them take that form. `rules` choose the precision of layers
+    (`quant.layers`); those that no rule matches have the bits of the scheme and, with `weight_bits` 4, weights of 4
+    bits where the operator has such a row.
 
-    Raises DataError when the statistics are of another graph, or of no sample.
+    Raises DataError when the statistics are of another graph, or of no sample; UsageError for a rule that matches no
+    layer (Problems for several).
     """
     scheme = scheme or Scheme()
     ready = prepared(graph)
-    _, by_tensor = _by_tensor(graph, statistics, scheme)
+    precisions = resolved(ready.main, scheme, rules, weight_bits)
+    bits = activation_bits(ready.main, precisions) if rules or weight_bits != 8 else {}
+    _, by_tensor = _by_tensor(graph, statistics, scheme, bits)
     producers, consumers = ready.main.producers(), ready.main.consumers()
     for name, quant in by_tensor.items():
         tensor, readers = ready.main.tensors[name], consumers.get(name, [])
@@ -133,17 +158,64 @@ def attach(graph: Graph, statistics: Statistics, scheme: Scheme | None = None) -
         accumulator = name in producers and producers[name].op in ACCUMULATORS
         if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
             tensor.quant = quant
+    if bits:
+        _four_bits(ready.main, precisions)
+        _narrowed(ready.main, precisions, statistics, scheme)
     return ready
 
 
-def _by_tensor(graph: Graph, statistics: Statistics, scheme: Scheme) -> tuple[Block, dict[str, QParams]]:
+def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
+    """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say."""
+    default = INT16 if scheme.method.bits == 16 else INT8
+    if weight_bits == 4 and default == INT16:
+        raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
+    return resolve(block, rules, INT4 if weight_bits == 4 else default)
+
+
+def _four_bits(block: Block, precisions: Mapping[str, str]) -> None:
+    """Int4 layers get weights of their own with QParams of 4 bits."""
+    readers = block.consumers()
+    for layer in layers_of(block):
+        if precisions[layer.name] != INT4:
+            continue
+        op, tensor = layer.op, block.tensors[layer.op.inputs[1]]
+        if len(readers[tensor.name]) > 1:
+            tensor = block.add(replace(tensor, name=block.fresh(f"{tensor.name}_int4")))
+            block.operators.insert(0, Operator("CONST", [], [tensor.name], location=op.location))
+            op.inputs[1] = tensor.name
+        assert tensor.data is not None
+        tensor.quant = row_qparams(rows_of(op.op, tensor.data), 4)
+
+
+def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistics, scheme: Scheme) -> None:
+    """Operators of layers of 8 bits that multiply a 16-bit activation read it through an IDENTITY of 8 bits."""
+    eight, made = scheme.with_bits(8), dict[str, str]()
+    for layer in layers_of(block):
+        if precisions[layer.name] == INT16 or layer.op.op not in ACCUMULATORS | {"softmax"}:
+            continue
+        for i, name in enumerate(layer.op.inputs):
+            tensor = block.tensors[name]
+            if tensor.data is not None or tensor.quant is None or tensor.quant.bits == 8:
+                continue
+            if name not in made:
+                quant = eight.activation(statistics.tensors[name])
+                short = block.add(replace(tensor, name=block.fresh(f"{name}_int8"), quant=quant))
+                at = block.operators.index(layer.op)
+                block.operators.insert(at, Operator("IDENTITY", [name], [short.name], location=layer.op.location))
+                made[name] = short.name
+            layer.op.inputs[i] = made[name]
+
+
+def _by_tensor(
+    graph: Graph, statistics: Statistics, scheme: Scheme, bits: Mapping[str, int] | None = None
+) -> tuple[Block, dict[str, QParams]]:
     """The graph as quantization sees it, and the QParams of its activations by the names that they have there."""
     if statistics.samples == 0:
         raise DataError("calibration needs at least one sample")
     if statistics.model != digest(graph):
         raise DataError("these statistics were made from another model")
     block = prepared(graph).main
-    return block, share(block, _activations(block, statistics.tensors, scheme))
+    return block, share(block, _activations(block, statistics.tensors, scheme, bits or {}))
 
 
 def iterated(samples: object) -> Iterator[Sample]:
@@ -165,11 +237,19 @@ def source_name(tensor: Tensor) -> str:
     return tensor.source.name
 
 
-def _activations(block: Block, seen: Mapping[str, TensorStatistics], scheme: Scheme) -> dict[str, QParams]:
-    known = [op for op in block.operators if isinstance(op, Composite)]
-    fixed = {out: fixed_qparams(op.op, scheme.method.bits) for op in known for out in op.outputs}
-    fixed = {} if scheme.symmetric and scheme.method.bits == 8 else fixed
-    return {name: fixed.get(name) or scheme.activation(seen[name]) for name in block.tensors if name in seen}
+def _activations(
+    block: Block, seen: Mapping[str, TensorStatistics], scheme: Scheme, bits: Mapping[str, int]
+) -> dict[str, QParams]:
+    """`bits`: of single tensors; the others have those of the scheme."""
+    functions = {out: op.op for op in block.operators if isinstance(op, Composite) for out in op.outputs}
+    found = {}
+    for name in block.tensors:
+        if name in seen:
+            own = scheme.with_bits(bits.get(name, scheme.method.bits))
+            fixed = fixed_qparams(functions.get(name, ""), own.method.bits)
+            affine = own.method.bits == 16 or not own.symmetric
+            found[name] = fixed if fixed is not None and affine else own.activation(seen[name])
+    return found
 
 
 def _doubts(name: str, seen: TensorStatistics | None, quant: QParams) -> list[str]:

@@ -15,6 +15,8 @@ from .command_tools import QUANT_FILE, check_output, load_with, own_quant, warn
 if TYPE_CHECKING:
     import argparse
 
+    from .layers import LayerRule
+
 __all__ = ["calibrate", "quantize"]
 
 
@@ -35,6 +37,7 @@ class _Quantize:
             help="what calibrate --statistics kept, instead: it has the tensors inside, too",
         )
         add_scheme(parser)
+        add_layers(parser)
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tosa or .json file")
 
     def run(self, args: argparse.Namespace) -> int:
@@ -42,14 +45,20 @@ class _Quantize:
         from tosa_engine.load import load
 
         from . import graph_quant, records, sidecar
-        from .calibrate import attach
-        from .quantize import Report, quantize
+        from .calibrate import attach, resolved
+        from .layers import described
+        from .quantize import Report, prepared, quantize
 
         check_output(args.output, (".tosa", ".json"))
         if args.quant is not None and args.statistics is not None:
             raise UsageError("--quant and --statistics both say how to quantize: give one of them")
+        if args.statistics is None and (args.layer or args.layers or args.weight_bits != 8):
+            raise UsageError("the precision of layers needs ranges for it: give --statistics")
         if args.statistics is not None:
-            graph = attach(load(args.model), records.read(args.statistics), scheme_of(args))
+            rules = rules_of(args)
+            graph = attach(load(args.model), records.read(args.statistics), scheme_of(args), rules, args.weight_bits)
+            if rules or args.weight_bits != 8:
+                print(described(resolved(prepared(graph).main, scheme_of(args), rules, args.weight_bits)))
         else:
             quant = graph_quant.read(args.quant) if args.quant is not None else own_quant(Path(args.model))
             graph = load_with(args.model, quant)
@@ -64,6 +73,27 @@ class _Quantize:
             layer = min(report.margins, key=lambda name: report.margins[name])
             print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of int32 to spare")
         return 0
+
+
+def add_layers(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose the precision of layers."""
+    group = parser.add_argument_group("precision of layers: int8, int16 (16-bit activations) or int4 (4-bit weights)")
+    group.add_argument(
+        "--layer", action="append", default=[], metavar="SELECTOR=PRECISION",
+        help="a name, with * and ?, or op:OPERATOR; the last that matches a layer wins",
+    )  # fmt: skip
+    group.add_argument("--layers", metavar="FILE", help="the same, one per line; --layer comes after them")
+    group.add_argument(
+        "--weight-bits", type=int, choices=(4, 8), default=8,
+        help="of layers that nothing else is said of; 4 where TOSA has such an operator; default: 8",
+    )  # fmt: skip
+
+
+def rules_of(args: argparse.Namespace) -> list[LayerRule]:
+    """What the flags of `add_layers` say."""
+    from .layers import parse_rule, read_rules
+
+    return [*(read_rules(args.layers) if args.layers else []), *map(parse_rule, args.layer)]
 
 
 quantize = _Quantize()

@@ -36,7 +36,7 @@ from .sharing import complete
 if TYPE_CHECKING:
     from tosa_engine.graph import Block
 
-TARGETS = {8: Target.parse(["PRO-INT"]), 16: Target.parse(["PRO-INT", "EXT-INT16"])}
+EXTENSIONS = {"EXT-INT16": {types.i16, types.i48}, "EXT-INT4": {types.i4}}
 FAMILIES = (
     rules_choice,
     rules_conv,
@@ -60,7 +60,8 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
 
     Inputs and outputs keep their names and shapes and become int8 or int16 (ARGMAX's stay int32); each carries its
     QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. The result is
-    legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits) at level 8K, and no REQUIRE can be violated.
+    legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4) at level 8K,
+    and no REQUIRE can be violated.
 
     Raises:
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
@@ -89,8 +90,8 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
     result = dead_code.run(ctx.emitter.graph)
-    wide = any(t.dtype in (types.i16, types.i48) for t in result.main.tensors.values())
-    validate(result, TARGETS[16 if wide else 8])
+    found = {t.dtype for t in result.main.tensors.values()}
+    validate(result, Target.parse(["PRO-INT", *(name for name, needing in EXTENSIONS.items() if needing & found)]))
     return result
 
 

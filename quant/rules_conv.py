@@ -1,10 +1,10 @@
 """Convolutions and MATMUL: int8 operands with int32 accumulators, or int16 ones with int48, one RESCALE per channel.
 
 Weights are symmetric int8, one scale per output channel: the scales of graph.quant where the constant carries them,
-else those of its own values (of MATMUL with int16, symmetric int16). The bias is at scale input * weight. A channel
-whose weights are so small that the bias would leave 31 bits, or that the RESCALE couldn't be applied, gets the
-smallest weight scale that avoids it: its weights then hardly count against the bias or the output's step, and the
-change is noted.
+else those of its own values (of MATMUL with int16, symmetric int16). A constant with QParams of 4 bits becomes int4.
+The bias is at scale input * weight. A channel whose weights are so small that the bias would leave 31 bits, or that the
+RESCALE couldn't be applied, gets the smallest weight scale that avoids it: its weights then hardly count against the
+bias or the output's step, and the change is noted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
 from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
-from .ranges import weight_qparams
 from .rules import Context, rule
+from .weights import LEVELS, from_rows, row_qparams, rows_of
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
@@ -46,22 +46,24 @@ def convolution(ctx: Context, op: Operator) -> None:
     if weight is None or bias is None:
         what = "weights that aren't" if weight is None else "a bias that isn't"
         raise Unsupported(f"{op.op} with {what} constant{ctx.place(out, op)}", tensor=ctx.source_name(out))
-    depthwise = op.op == "DEPTHWISE_CONV2D"
-    rows = _rows(weight, depthwise)
-    scales = _weight_scales(ctx, op.inputs[1], rows)
+    rows = rows_of(op.op, weight)
+    scales, bits = _weight_scales(ctx, op.inputs[1], rows)
+    if bits == 4 and x.dtype is not types.i8:
+        message = f"4-bit weights with 16-bit activations, which TOSA has no {op.op} for{ctx.place(out, op)}"
+        raise Unsupported(message, tensor=ctx.source_name(out))
     biases = np.broadcast_to(bias.astype(np.float64), (len(rows),))
     scales = _raised(ctx, out, x, scales, biases)
-    stored = _integers(rows, scales)
+    stored = _integers(rows, scales, LEVELS[bits])
     accumulator_bias = _integers(biases, scales * x.scale)
     acc, most, _ = _limits(x)
     bound = _bound(ctx, out, stored, x.reach, accumulator_bias, most)
-    e = ctx.emitter
+    e, weight_type = ctx.emitter, types.i8 if bits == 8 else types.i4
     inputs = [
         x.name,
-        e.constant(op.inputs[1], types.i8, _unrows(stored, weight.shape, depthwise)),
+        e.constant(op.inputs[1], weight_type, from_rows(op.op, stored, weight.shape)),
         e.constant(f"{out}_bias", acc, accumulator_bias),
         e.zero_point(x.zero_point, x.dtype),
-        e.zero_point(0),
+        e.zero_point(0, weight_type),
     ]
     attributes = {k: op.attributes[k] for k in SPATIAL[op.op]}
     attributes |= {"acc_type": acc, "local_bound": False}
@@ -82,13 +84,17 @@ def matmul(ctx: Context, op: Operator) -> None:
         b_name, b_zp, scales, reach = b.name, b.zero_point, np.array([b.scale]), b.reach
         bound = depth * a.reach * reach
     else:
-        rows = np.moveaxis(weight, 2, 0).reshape(weight.shape[2], -1)
-        scales, levels = _weight_scales(ctx, op.inputs[1], rows), 127
+        rows = rows_of(op.op, weight)
+        scales, bits = _weight_scales(ctx, op.inputs[1], rows)
+        if bits == 4:
+            message = f"4-bit weights, which TOSA has no MATMUL for{ctx.place(out, op)}"
+            raise Unsupported(message, tensor=ctx.source_name(out))
+        levels = 127
         if a.dtype is types.i16:  # TOSA multiplies int16 matrices by int16 ones
             scales, levels = scales * (127 / 32767), 32767
         scales = _raised(ctx, out, a, scales, np.zeros(len(rows)))
         stored = _integers(rows, scales, levels)
-        by_batch = np.moveaxis(stored.reshape(weight.shape[2], *weight.shape[:2]), 0, 2)
+        by_batch = from_rows(op.op, stored, weight.shape)
         b_name, b_zp = e.constant(op.inputs[1], a.dtype, by_batch), 0
         bound = int(np.abs(by_batch).sum(axis=1).max(initial=0)) * a.reach
     acc, most, _ = _limits(a)
@@ -99,40 +105,24 @@ def matmul(ctx: Context, op: Operator) -> None:
     ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
 
 
-def _rows(weight: Array, depthwise: bool) -> Array:
-    """The weights as [output channel, tap]; a depthwise filter [KH,KW,C,M] has output channel c * M + m."""
-    if depthwise:
-        weight = np.moveaxis(weight, (2, 3), (0, 1))
-        return weight.reshape(weight.shape[0] * weight.shape[1], -1)
-    return weight.reshape(weight.shape[0], -1)
-
-
-def _unrows(rows: Array, shape: tuple[int, ...], depthwise: bool) -> Array:
-    """Back to the layout of the operator."""
-    if depthwise:
-        height, width, channels, multiplier = shape
-        return np.moveaxis(rows.reshape(channels, multiplier, height, width), (0, 1), (2, 3))
-    return rows.reshape(shape)
-
-
-def _weight_scales(ctx: Context, name: str, rows: Array) -> Array:
-    """One scale per row: those the constant carries when they can be used, else those of its values."""
+def _weight_scales(ctx: Context, name: str, rows: Array) -> tuple[Array, int]:
+    """One scale per row, and the bits: those the constant carries when they can be used, else those of its values."""
     quant, count = ctx.tensor(name).quant, len(rows)
-    own = np.asarray(weight_qparams(rows, 0).scale)
+    own = np.asarray(row_qparams(rows).scale)
     if quant is None:
-        return own
-    usable = quant.bits == 8 and not any(quant.zero_point) and len(quant.scale) in (1, count)
+        return own, 8
+    usable = quant.bits in (4, 8) and not any(quant.zero_point) and len(quant.scale) in (1, count)
     if not usable:
         ctx.notes.append(
-            f"{ctx.source_name(name)}: weights need 8 bits, zero points of 0 and one scale or {count}; "
+            f"{ctx.source_name(name)}: weights need 4 or 8 bits, zero points of 0 and one scale or {count}; "
             f"scales are taken from the values instead"
         )
-        return own
+        return own, 8
     scales = np.broadcast_to(np.asarray(quant.scale), (count,)).copy()
     peak = float((np.abs(rows.astype(np.float64)).max(axis=1, initial=0.0) / scales).max())
-    if peak >= 128.5:
+    if quant.bits == 8 and peak >= 128.5:
         ctx.notes.append(f"{ctx.source_name(name)}: weights saturate, the largest is {peak:.1f} steps of its scale")
-    return scales
+    return scales, quant.bits
 
 
 def _raised(ctx: Context, out: str, x: Quantized, scales: Array, biases: Array) -> Array:

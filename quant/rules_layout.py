@@ -37,6 +37,9 @@ def place(ctx: Context, op: Operator, x: Quantized, more: list[str], **attribute
     """Emit `op` on a quantized tensor, and a RESCALE behind it where the output has other QParams."""
     out = op.outputs[0]
     quant = ctx.quant.setdefault(out, x.quant)
+    if op.op == "IDENTITY" and quant != x.quant:
+        ctx.define(out, Quantized(ctx.requantized(x, out), quant))
+        return
     target = ctx.final_name(out) if quant == x.quant else f"{out}_moved"
     given = {**op.attributes, **attributes}
     name = ctx.emitter.emit(op.op, [x.name, *more], target, x.dtype, ctx.shape(out), **given)

@@ -78,7 +78,7 @@ def test_scales_from_graph_quant_are_used_per_channel() -> None:
 
 
 @pytest.mark.parametrize(
-    "hint", [QParams((0.01,), (3,)), QParams((0.01, 0.02), (0, 0), axis=0), QParams((0.1,), (0,), bits=4)]
+    "hint", [QParams((0.01,), (3,)), QParams((0.01, 0.02), (0, 0), axis=0), QParams((0.1,), (0,), bits=3)]
 )
 def test_scales_that_cannot_be_used_are_replaced_with_a_note(hint: QParams) -> None:
     f = Floats()

@@ -1,0 +1,70 @@
+"""Weights as rows, one per output channel: how they are cut, and the scales that their integers have.
+
+A convolution's filter [OC,...] has row o at index o; DEPTHWISE_CONV2D's [KH,KW,C,M] has row c * M + m; the constant
+matrix of a MATMUL, [N,C,W], has row w (the columns of all its matrices).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tosa_engine.graph import QParams
+
+from .ranges import weight_qparams
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Operator
+    from tosa_engine.types import Array, Shape
+
+# operators with a row of 8-bit activations and 4-bit weights (EXT-INT4)
+FOUR_BITS: Final = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"})
+WEIGHTED: Final = FOUR_BITS | {"MATMUL"}
+LEVELS: Final = {4: 7, 8: 127, 16: 32767}  # the largest symmetric integer
+CLIPS: Final = 48  # ranges that the search for 4 bits tries
+
+
+def rows_of(op: str, weight: Array) -> Array:
+    """The weights as [output channel, tap]."""
+    if op == "DEPTHWISE_CONV2D":
+        weight = np.moveaxis(weight, (2, 3), (0, 1))
+        return weight.reshape(weight.shape[0] * weight.shape[1], -1)
+    if op == "MATMUL":
+        return np.moveaxis(weight, 2, 0).reshape(weight.shape[2], -1)
+    return weight.reshape(weight.shape[0], -1)
+
+
+def from_rows(op: str, rows: Array, shape: Shape) -> Array:
+    """`rows` back in the layout of the operator, whose weights have this shape."""
+    if op == "DEPTHWISE_CONV2D":
+        height, width, channels, multiplier = shape
+        return np.moveaxis(rows.reshape(channels, multiplier, height, width), (0, 1), (2, 3))
+    if op == "MATMUL":
+        return np.moveaxis(rows.reshape(shape[2], shape[0], shape[1]), 0, 2)
+    return rows.reshape(shape)
+
+
+def row_qparams(rows: Array, bits: int = 8) -> QParams:
+    """Symmetric QParams with one scale per row: the largest weight is the largest integer.
+
+    With 4 bits, where that leaves most weights too few steps, the scale has the least mean square of rounding and
+    saturation.
+    """
+    own = weight_qparams(rows, 0)
+    if bits == 8:
+        return own
+    largest = np.asarray(own.scale) * (LEVELS[8] / LEVELS[bits])
+    real = rows.astype(np.float64)
+    best, least = largest, np.full(len(rows), np.inf)
+    for clip in np.linspace(1.0, 0.3, CLIPS):
+        scales = largest * clip
+        stored = np.clip(np.rint(real / scales[:, None]), -LEVELS[bits], LEVELS[bits])
+        error = np.square(stored * scales[:, None] - real).sum(axis=1)
+        best, least = np.where(error < least, scales, best), np.minimum(error, least)
+    return QParams(tuple(best.tolist()), (0,) * len(rows), bits, symmetric=True)
+
+
+def has_weights(op: Operator, constants: frozenset[str]) -> bool:
+    """Whether an operator multiplies by constant weights; `constants` are the names of the constants."""
+    return op.op in WEIGHTED and op.inputs[1] in constants
