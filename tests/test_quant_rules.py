@@ -241,7 +241,7 @@ def test_a_move_to_other_parameters_rescales(name: str) -> None:
     f, y = same(name)
     f.block.tensors[y].quant = OTHER
     worst, integer = errors(f.outputs(y))
-    assert sorted(operators(integer)) == sorted([name, "RESCALE"])
+    assert sorted(operators(integer)) == (["RESCALE"] if name == "IDENTITY" else sorted([name, "RESCALE"]))
     assert worst <= ROUNDING
 
 
