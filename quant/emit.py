@@ -75,7 +75,14 @@ class Plain:
     name: str
 
 
-Value = Quantized | Wide | Plain
+@dataclass(frozen=True)
+class Real:
+    """An fp32 tensor: the layer that writes it stays in float."""
+
+    name: str
+
+
+Value = Quantized | Wide | Plain | Real
 
 
 def stored_type(quant: QParams) -> DType:

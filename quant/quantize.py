@@ -24,19 +24,22 @@ from . import (
     rules_choice,
     rules_conv,
     rules_elementwise,
+    rules_float,
     rules_layout,
     rules_reduction,
     rules_softmax,
     rules_table,
 )
-from .emit import Emitter, Plain, Quantized, stored_type
+from .emit import Emitter, Plain, Quantized, Real, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tosa_engine.graph import Block
 
-EXTENSIONS = {"EXT-INT16": {types.i16, types.i48}, "EXT-INT4": {types.i4}}
+NEEDED = {"PRO-FP": {types.fp32}, "EXT-INT16": {types.i16, types.i48}, "EXT-INT4": {types.i4}}
 FAMILIES = (
     rules_choice,
     rules_conv,
@@ -55,13 +58,15 @@ class Report:
     margins: dict[str, float] = field(default_factory=dict)
 
 
-def quantize(graph: Graph, report: Report | None = None) -> Graph:
+def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
     """The integer graph of a float graph; `graph` isn't changed.
 
     Inputs and outputs keep their names and shapes and become int8 or int16 (ARGMAX's stay int32); each carries its
     QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. The result is
     legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4) at level 8K,
     and no REQUIRE can be violated.
+    What writes a tensor of `floats` (names in the `prepared` graph) computes in fp32, with profile PRO-FP: it gets the
+    real numbers that integers stand for, and its result becomes integers where other operators read it.
 
     Raises:
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
@@ -69,7 +74,14 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
     """
     source = prepared(graph)
     block = source.main
-    ctx = Context(block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers())
+    ctx = Context(
+        block,
+        Emitter(source),
+        complete(block, attached(block)),
+        block.producers(),
+        block.consumers(),
+        floats=frozenset(floats),
+    )
     _inputs(ctx)
     chains = rules_table.find(ctx)
     for op in block.operators:
@@ -77,7 +89,9 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
             continue
         ctx.emitter.location = op.location
         try:
-            if op.outputs[0] in chains.roots:
+            if ctx.stays_float(op):
+                rules_float.emit(ctx, op)
+            elif op.outputs[0] in chains.roots:
                 rules_table.emit(ctx, op, chains.roots[op.outputs[0]])
             else:
                 _apply(ctx, op)
@@ -90,8 +104,10 @@ def quantize(graph: Graph, report: Report | None = None) -> Graph:
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
     result = dead_code.run(ctx.emitter.graph)
+    if ctx.floats:
+        result = composites.run(result)
     found = {t.dtype for t in result.main.tensors.values()}
-    validate(result, Target.parse(["PRO-INT", *(name for name, needing in EXTENSIONS.items() if needing & found)]))
+    validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
     return result
 
 
@@ -143,9 +159,13 @@ def _inputs(ctx: Context) -> None:
         if tensor.dtype is not types.fp32:
             message = f"a graph input of type {tensor.dtype}: only fp32 graphs can be quantized{ctx.place(name)}"
             ctx.problems.append(Unsupported(message, tensor=ctx.source_name(name)))
+        made.inputs.append(name)
+        if name in ctx.floats:
+            made.add(Tensor(name, types.fp32, tensor.shape, source=tensor.source))
+            ctx.values[name] = Real(name)
+            continue
         quant: QParams = ctx.qparams(name)
         made.add(Tensor(name, stored_type(quant), tensor.shape, source=tensor.source, quant=quant))
-        made.inputs.append(name)
         ctx.values[name] = Quantized(name, quant)
 
 
@@ -155,7 +175,7 @@ def _outputs(ctx: Context) -> None:
     ctx.emitter.location = None
     for name in ctx.block.outputs:
         value = ctx.value(name)
-        if not isinstance(value, Plain):
+        if not isinstance(value, (Plain, Real)):
             value = ctx.quantized(name)
         if value.name != name:
             old = made.tensors[value.name]

@@ -12,7 +12,8 @@ from tosa_engine import types
 from tosa_engine.errors import DataError, TosaEngineError, Unsupported
 from tosa_engine.graph import Location, Operator, QParams, Tensor
 
-from .emit import Emitter, Plain, Quantized, Value, Wide, stored_type
+from .borders import quantized
+from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
 from .ranges import activation_qparams, as_stored, quantize_array
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class Context:
     notes: list[str] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
+    floats: frozenset[str] = frozenset()
+    as_real: dict[str, str] = field(default_factory=dict)
+    as_stored: dict[str, Quantized] = field(default_factory=dict)
+
+    def stays_float(self, op: Operator) -> bool:
+        return bool(op.outputs) and op.outputs[0] in self.floats
 
     def tensor(self, name: str) -> Tensor:
         return self.block.tensors[name]
@@ -107,7 +114,13 @@ class Context:
             return self.settle(name, value)
         if isinstance(value, Plain):
             raise Unsupported("indices can't be computed with in integer graphs", tensor=self.source_name(name))
-        return value
+        return self.stored(name, value) if isinstance(value, Real) else value
+
+    def stored(self, name: str, value: Real) -> Quantized:
+        """The integers of a tensor that a float layer writes."""
+        if name not in self.as_stored:
+            self.as_stored[name] = quantized(self.emitter, value.name, name, self.qparams(name))
+        return self.as_stored[name]
 
     def settle(self, name: str, wide: Wide) -> Quantized:
         """RESCALE an accumulator by the tensor's QParams. It then stands for the tensor."""

@@ -66,7 +66,7 @@ def find(ctx: Context) -> Chains:
     function_of: dict[str, str] = {}
     stored = set(ctx.block.outputs)
     for op in ctx.block.operators:
-        operands = _operands(ctx.block, op)
+        operands = [] if ctx.stays_float(op) else _operands(ctx.block, op)
         out = op.outputs[0] if op.outputs else ""
         at = {root.get(name, name) for name in operands} if operands else set()
         begins = bool(operands) and all(name not in root for name in operands)
@@ -88,7 +88,7 @@ def _functions(ctx: Context) -> dict[str, str]:
     """Of every tensor that is an elementwise function of a single other one: which, as far back as it goes."""
     found: dict[str, str] = {}
     for op in ctx.block.operators:
-        operands = _operands(ctx.block, op)
+        operands = [] if ctx.stays_float(op) else _operands(ctx.block, op)
         at = {found.get(name, name) for name in operands}
         begins = bool(operands) and all(name not in found for name in operands)
         if (
