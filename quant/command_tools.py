@@ -21,18 +21,21 @@ def warn(message: str) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def load_with(model: str, quant: Mapping[str, QParams]) -> Graph:
-    """A float model whose tensors carry the QParams given by name.
+def load_with(model: str, quant: Mapping[str, QParams] | None = None) -> Graph:
+    """A float model whose tensors carry the QParams given by name (None: its own), ready to be quantized.
+
+    It is without the operations of an NNEF model that quantize to ranges which the graph computes.
 
     Raises UsageError for names that the model doesn't have.
     """
     if _is_nnef(Path(model)):
         from tosa_engine.frontends import nnef
 
-        return nnef.load(model, quant)
+        return nnef.load(model, quant, dynamic=False)
     from tosa_engine.load import load
 
     graph = load(model)
+    quant = quant or {}
     unknown = [name for name in quant if name not in graph.main.tensors]
     if unknown:
         raise UsageError(f"the quantization names tensors that {model} doesn't have: {', '.join(unknown)}")
@@ -47,16 +50,27 @@ def _is_nnef(path: Path) -> bool:
     return is_nnef(path)
 
 
-def own_quant(model: Path) -> dict[str, QParams]:
-    """The graph.quant inside an NNEF model. Raises UsageError when there is none."""
+def given_quant(model: str, file: str | None, inverted_scales: bool | None) -> Mapping[str, QParams]:
+    """The quantization of a model in `file`, or, without one, in the graph.quant inside an NNEF model.
+
+    Raises UsageError when there is none, ParseError or Problems for what is wrong in it.
+    """
     from . import graph_quant
 
-    if _is_nnef(model):
-        from tosa_engine.frontends.nnef.container import open_container, read_text
+    nnef_model = _is_nnef(Path(model))
+    if nnef_model:
+        from tosa_engine.frontends.nnef import load_document, own_quantization
+        from tosa_engine.frontends.nnef.quantized import checked
 
-        container = open_container(model)
-        if container.has(QUANT_FILE):
-            return graph_quant.from_text(read_text(container, QUANT_FILE), f"{container.label}/{QUANT_FILE}")
+        document = load_document(model)
+        if file is None:
+            quant = own_quantization(document, inverted_scales)
+            if quant.lines or any(op.name.endswith("_quantize") for op in document.operations):
+                return quant
+        else:
+            return checked(document, graph_quant.read(file, bool(inverted_scales)), inverted_scales)
+    if file is not None:
+        return graph_quant.read(file, bool(inverted_scales))
     raise UsageError(f"'{model}' has no {QUANT_FILE} inside: give one with --quant, or make one with calibrate")
 
 
@@ -64,15 +78,24 @@ def filters(model: str) -> dict[str, Array]:
     """The filters of an NNEF model's convolutions and linear layers, by tensor name, output channel first."""
     if not _is_nnef(Path(model)):
         return {}
-    from tosa_engine.frontends.nnef import load_document
+    from tosa_engine.frontends import nnef
+    from tosa_engine.frontends.nnef.build import with_axis
     from tosa_engine.frontends.nnef.syntax import Name
     from tosa_engine.frontends.nnef.variables import read_variable
 
-    document = load_document(model)
+    document = nnef.load_document(model)
     used = [op.arguments.get("filter") for op in document.operations]
     names = dict.fromkeys(f.text for f in used if isinstance(f, Name))
     variables = document.variables
-    return {name: read_variable(document, variables[name], None) for name in names if name in variables}
+    quantization = nnef.own_quantization(document)
+    document, hints = nnef.quantized(document, quantization)
+    shapes = {name: variables[name].arguments["shape"] for name in names if name in variables}
+    return {
+        name: read_variable(
+            document, variables[name], with_axis(hints.get(name), name, shape), quantization.decoders.get(name)
+        )
+        for name, shape in shapes.items()
+    }
 
 
 def check_output(path: str, suffixes: tuple[str, ...]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tosa_engine.commands.common import add_model
+from tosa_engine.commands.common import add_model, add_nnef, inverted_of
 from tosa_engine.errors import UsageError
 
 from .calibrate_command import add_scheme, scheme_of
 from .calibrate_command import command as calibrate
-from .command_tools import QUANT_FILE, check_output, load_with, own_quant, warn
+from .command_tools import QUANT_FILE, check_output, given_quant, load_with, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -38,13 +37,13 @@ class _Quantize:
         )
         add_scheme(parser)
         add_layers(parser)
+        add_nnef(parser)
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tosa or .json file")
 
     def run(self, args: argparse.Namespace) -> int:
         from tosa_engine import serialize
-        from tosa_engine.load import load
 
-        from . import graph_quant, records, sidecar
+        from . import records, sidecar
         from .calibrate import attach, resolved
         from .layers import described
         from .quantize import Report, prepared, quantize
@@ -56,12 +55,15 @@ class _Quantize:
             raise UsageError("the precision of layers needs ranges for it: give --statistics")
         if args.statistics is not None:
             rules = rules_of(args)
-            graph = attach(load(args.model), records.read(args.statistics), scheme_of(args), rules, args.weight_bits)
+            graph = attach(
+                load_with(args.model), records.read(args.statistics), scheme_of(args), rules, args.weight_bits
+            )
             if rules or args.weight_bits != 8:
                 print(described(resolved(prepared(graph).main, scheme_of(args), rules, args.weight_bits)))
         else:
-            quant = graph_quant.read(args.quant) if args.quant is not None else own_quant(Path(args.model))
-            graph = load_with(args.model, quant)
+            graph = load_with(args.model, given_quant(args.model, args.quant, inverted_of(args)))
+        for warning in graph.warnings:
+            warn(warning)
         report = Report()
         integer = quantize(graph, report)
         for note in report.notes:

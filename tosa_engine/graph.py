@@ -155,12 +155,16 @@ class Region:
 
 @dataclass(slots=True)
 class Graph:
-    """A TOSA graph: its regions (the first is the main one) and the version of the specification it was written for."""
+    """A TOSA graph: its regions (the first is the main one) and the version of the specification it was written for.
+
+    `warnings` is what the reader of its file found odd, each with its place.
+    """
 
     regions: list[Region] = field(default_factory=list)
     version: tuple[int, int, int] = (1, 0, 0)
     draft: bool = False
     source: str = ""
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def main(self) -> Block:

@@ -21,8 +21,11 @@ def is_nnef(path: Path) -> bool:
     return path.is_dir() or path.name.endswith(NNEF_ARCHIVES)
 
 
-def load(path: str | os.PathLike[str]) -> Graph:
+def load(path: str | os.PathLike[str], *, inverted_scales: bool | None = None) -> Graph:
     """Read a model: an NNEF folder, `.nnef.tgz` or `.tar` as a TOSA-FP graph, `.tosa` and `.json` as they are.
+
+    An NNEF model's own graph.quant is applied: its QParams are on the tensors, stored codes become real numbers.
+    `inverted_scales` says whether its scales are upside down (None: what looks like it is refused).
 
     Raises FileNotFoundError, UsageError when the name tells no kind, DataError or ParseError when the content is
     damaged, Unsupported or Problems when it uses what this engine doesn't know.
@@ -33,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> Graph:
     if is_nnef(found):
         from .frontends import nnef
 
-        return nnef.load(found)
+        return nnef.load(found, inverted_scales=inverted_scales)
     if found.suffix in (".tosa", ".json"):
         from . import serialize
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import add_custom, add_model, add_target, describe, import_custom, target_of, warn
+from .common import add_custom, add_model, add_nnef, add_target, describe, import_custom, inverted_of, target_of, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -42,6 +42,12 @@ class _Check:
         parser.add_argument(
             "--primitive", action="store_true", help="of --flat: expand the compounds of the NNEF standard, too"
         )
+        parser.add_argument(
+            "--strict",
+            action="store_true",
+            help="what bends the NNEF standard is an error, even if its meaning is clear",
+        )
+        add_nnef(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
@@ -55,12 +61,13 @@ class _Check:
             raise UsageError("--primitive needs --flat")
         import_custom(args.custom)
         nnef = Path(args.model).exists() and is_nnef(Path(args.model))
-        if args.flat and not nnef:
-            raise UsageError("--flat needs an NNEF model")
+        for flag in ("flat", "strict"):
+            if getattr(args, flag) and not nnef:
+                raise UsageError(f"--{flag} needs an NNEF model")
         if args.flat:
             return _flat(args.model, args.primitive)
-        passed = _nnef_steps(args.model) if nnef else []
-        graph = load(args.model)
+        passed = _nnef_steps(args.model, args.strict, inverted_of(args)) if nnef else []
+        graph = load(args.model, inverted_scales=inverted_of(args))
         validate(graph, target)
         if args.ranges:
             return _ranges(graph, args.format)
@@ -70,12 +77,12 @@ class _Check:
         return 0
 
 
-def _nnef_steps(model: str) -> list[str]:
+def _nnef_steps(model: str, strict: bool, inverted_scales: bool | None) -> list[str]:
     """The steps of chapter 6 of NNEF, before the graph that the document becomes is checked: a line for each."""
     from ..frontends.nnef.validity import steps
 
     passed = []
-    for number, step in enumerate(steps(model), 1):
+    for number, step in enumerate(steps(model, strict, inverted_scales), 1):
         passed.append(f"NNEF step {number}, {step.name}: {step.found}")
         if step.document is not None:
             warn(step.document.warnings)

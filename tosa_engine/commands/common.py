@@ -13,6 +13,8 @@ from ..target import EXTENSIONS, LEVELS, PROFILES, Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ..graph import Graph
+
 MODEL_HELP = "an .nnef folder, an .nnef.tgz or .tar, a .tosa or a .json file"
 
 
@@ -83,6 +85,30 @@ def describe(target: Target) -> str:
     names = [name for name in (*PROFILES, *EXTENSIONS) if name in target.names]
     everything = len(names) == len(PROFILES) + len(EXTENSIONS)
     return ", ".join([*(["all profiles and extensions"] if everything else names), f"level {target.level.name}"])
+
+
+def add_nnef(parser: argparse.ArgumentParser) -> None:
+    """How an NNEF model is read."""
+    parser.add_argument(
+        "--inverted-scales",
+        choices=("refuse", "yes", "no"),
+        default="refuse",
+        help="of an NNEF model's graph.quant: refuse scales that look upside down, or say whether they are",
+    )
+
+
+def inverted_of(args: argparse.Namespace) -> bool | None:
+    """What `--inverted-scales` says; None where files that look like it are refused."""
+    return {"refuse": None, "yes": True, "no": False}[args.inverted_scales]
+
+
+def load_model(path: str, inverted_scales: bool | None = None) -> Graph:
+    """The model at `path`; what its reader found odd is printed."""
+    from ..load import load
+
+    graph = load(path, inverted_scales=inverted_scales)
+    warn(graph.warnings)
+    return graph
 
 
 def warn(warnings: Iterable[str]) -> None:

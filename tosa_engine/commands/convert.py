@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import add_model, warn
+from .common import add_model, add_nnef, inverted_of, load_model, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -27,26 +27,26 @@ class _Convert:
         parser.add_argument(
             "--primitive", action="store_true", help="expand the compounds of the NNEF standard into primitives, too"
         )
+        add_nnef(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         from ..errors import UsageError
 
         if args.output.endswith(NNEF):
-            return _to_nnef(args.model, args.output, args.primitive)
+            return _to_nnef(args.model, args.output, args.primitive, inverted_of(args))
         if not args.output.endswith(TOSA):
             raise UsageError(f"can't tell what to write to '{args.output}' by its name: {', '.join((*NNEF, *TOSA))}")
         if args.primitive:
             raise UsageError("--primitive needs an NNEF output")
         from .. import serialize
-        from ..load import load
 
-        graph = load(args.model)
+        graph = load_model(args.model, inverted_of(args))
         serialize.write(graph, args.output)
         print(f"{args.output}: {sum(len(block.operators) for _, block in graph.blocks())} operators")
         return 0
 
 
-def _to_nnef(model: str, output: str, primitive: bool) -> int:
+def _to_nnef(model: str, output: str, primitive: bool, inverted_scales: bool | None) -> int:
     from ..errors import UsageError
     from ..load import is_nnef
 
@@ -58,6 +58,7 @@ def _to_nnef(model: str, output: str, primitive: bool) -> int:
     from ..frontends.nnef.document import lower
 
     document = nnef.load_document(model)
+    nnef.own_quantization(document, inverted_scales)  # raises what is wrong with it
     warn(document.warnings)
     if primitive:
         document = lower(document, lambda _: False)

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .common import add_custom, add_model, import_custom
+from .common import add_custom, add_model, import_custom, load_model
 
 if TYPE_CHECKING:
     import argparse
@@ -91,10 +91,9 @@ class _Inspect:
 
     def run(self, args: argparse.Namespace) -> int:
         from ..infer import callees_first, infer_block
-        from ..load import load
 
         import_custom(args.custom)
-        graph = load(args.model)
+        graph = load_model(args.model)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
         if args.plan:

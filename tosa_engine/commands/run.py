@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError, UsageError
-from .common import add_custom, add_model, add_target, at_least, import_custom, target_of
+from .common import (
+    add_custom,
+    add_model,
+    add_nnef,
+    add_target,
+    at_least,
+    import_custom,
+    inverted_of,
+    load_model,
+    target_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -48,16 +58,16 @@ class _Run:
         parser.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
+        add_nnef(parser)
         add_target(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from .. import arrays
-        from ..load import load
         from ..run import Session
 
         import_custom(args.custom)
-        session = Session(load(args.model), args.threads, target=target, checked=args.checked)
+        session = Session(load_model(args.model, inverted_of(args)), args.threads, target=target, checked=args.checked)
         given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         feeds = _of_bits(given, session.inputs)
         expected = _read_expected(args.expect, session) if args.expect else None

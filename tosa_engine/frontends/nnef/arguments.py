@@ -1,10 +1,15 @@
-"""Arguments of an invocation against the declaration of its operation: which goes where (section 3.3.2)."""
+"""Arguments of an invocation against the declaration of its operation: which goes where (section 3.3.2).
+
+Two things that exporters write bend the standard (`bend` decides): an attribute without its name, and a literal behind
+the last parameter of one of the document's own fragments, which can't have a use for it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from .library import REQUIRED
+from .syntax import Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,12 +20,12 @@ if TYPE_CHECKING:
     Report = Callable[[str, str, Place], object]
 
 
-def bind(declaration: Declaration, invocation: Invocation, report: Report) -> dict[str, Argument]:
+def bind(declaration: Declaration, invocation: Invocation, report: Report, bend: Report) -> dict[str, Argument]:
     """Parameter name -> argument, in the order of the arguments; what is wrong is reported and left out."""
     bound: dict[str, Argument] = {}
     positional: set[str] = set()
     for number, argument in enumerate(invocation.arguments):
-        parameter = _parameter(declaration, argument, number, len(bound) > len(positional), report)
+        parameter = _parameter(declaration, argument, number, len(bound) > len(positional), report, bend)
         if parameter is None:
             continue
         if parameter.name in bound:
@@ -31,14 +36,15 @@ def bind(declaration: Declaration, invocation: Invocation, report: Report) -> di
         if not argument.name:
             positional.add(parameter.name)
     missing = [p.name for p in declaration.parameters if p.name not in bound and p.default is REQUIRED]
-    if missing and len(invocation.arguments) <= len(bound):  # else it may be the one that is wrong
+    given = invocation.arguments[: len(declaration.parameters)]
+    if missing and len(given) <= len(bound):  # else it may be the one that is wrong
         shown = ", ".join(f"'{name}'" for name in missing)
         report("NNEF.A3", f"'{declaration.name}' needs {shown}", invocation.place)
     return bound
 
 
 def _parameter(
-    declaration: Declaration, argument: Argument, number: int, named_seen: bool, report: Report
+    declaration: Declaration, argument: Argument, number: int, named_seen: bool, report: Report, bend: Report
 ) -> Parameter | None:
     name, parameters = declaration.name, declaration.parameters
     if argument.name:
@@ -52,10 +58,9 @@ def _parameter(
         return None
     if number >= len(parameters):
         message = f"'{name}' takes {len(parameters)} arguments, this is number {number + 1}"
-        report("NNEF.A2", message, argument.place)
+        unused = not declaration.standard and isinstance(argument.value, Literal)
+        (bend if unused else report)("NNEF.A2", message, argument.place)
         return None
     if not parameters[number].is_tensor:
-        message = f"attribute '{parameters[number].name}' of '{name}' must be named"
-        report("NNEF.A8", message, argument.place)
-        return None
+        bend("NNEF.A8", f"attribute '{parameters[number].name}' of '{name}' must be named", argument.place)
     return parameters[number]

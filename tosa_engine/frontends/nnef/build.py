@@ -12,9 +12,10 @@ from ...graph import Location, Tensor, new_graph
 from ...passes.composites import compose, output_shape
 from ...passes.emit import Emitter
 from ...passes.views import reshaped, transposed
+from .quantfile import Quantization
 from .syntax import Name
 from .updates import State
-from .variables import FORMATS
+from .variables import FORMATS, read_variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ class Builder(Emitter):
         self.document, self.quant, self.with_data = document, quant, with_data
         self.graph = new_graph(document.text.file)
         super().__init__(self.graph.main)
+        self.decoders = quant.decoders if isinstance(quant, Quantization) else {}
         self.values: dict[str, Tensor] = {}
         self.state = State(document)
         self._operation: Operation
@@ -75,6 +77,32 @@ class Builder(Emitter):
         if abs(argument) > np.finfo(np.float32).max:
             raise self.error(f"{argument!r} is beyond fp32")
         return self.scalar(argument, FORMATS["scalar"], rank)
+
+    def numbers(self, argument: Name) -> list[float]:
+        """The values of a constant tensor that must be known before the graph runs.
+
+        Raises ParseError where it isn't constant.
+        """
+        tensor, variable = self.values[argument.text], self.document.variables.get(argument.text)
+        data = tensor.data
+        if data is not None and variable is not None and not self.with_data and self.document.container is not None:
+            quant = with_axis(self.quant.get(argument.text), argument.text, variable.arguments["shape"])
+            data = read_variable(self.document, variable, quant, self.decoders.get(argument.text))
+        if data is None:
+            raise self.error(f"the value of '{argument.text}' must be known before the graph runs")
+        return [float(value) for value in data.reshape(-1)]
+
+    def bend(self, message: str) -> None:
+        """What the standard forbids, and yet means but one thing: a warning at the operation that is being mapped.
+
+        Raises ParseError where the document is strict.
+        """
+        if self.document.strict:
+            raise self.error(message)
+        place = self._operation.place
+        warning = f"{self.document.text.file}:{place.line}:{place.column}: '{self._operation.name}': {message}"
+        if warning not in self.document.warnings:
+            self.document.warnings.append(warning)
 
     def operands(self, *arguments: Any) -> list[Tensor]:
         """Tensors of one rank: shapes of a lower rank have trailing extents of 1 (section 4.2.2).

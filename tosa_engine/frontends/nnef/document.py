@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["Document", "Operation", "evaluate", "load_document", "lower", "parse_text", "without_collector"]
 
 
-def load_document(path: str | os.PathLike[str]) -> Document:
+def load_document(path: str | os.PathLike[str], strict: bool = False) -> Document:
     """Read, parse and check the `graph.nnef` of a folder or archive; tensor files aren't opened.
+
+    What bends the standard but has a clear meaning is among the document's warnings, or, with `strict`, an error.
 
     Raises DataError, ParseError, Unsupported, or Problems with several of them.
     """
     container = open_container(path)
     with without_collector():
-        document = parse_text(read_text(container, GRAPH), f"{container.label}/{GRAPH}")
+        document = parse_text(read_text(container, GRAPH), f"{container.label}/{GRAPH}", strict)
     document.container = container
     return document
 
@@ -59,10 +61,10 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def parse_text(text: str, file: str) -> Document:
+def parse_text(text: str, file: str, strict: bool = True) -> Document:
     """A checked document from its text, without tensor files."""
     tree = parse_document(text, file)
-    return evaluate(tree, analyse(tree))
+    return evaluate(tree, analyse(tree, strict))
 
 
 def evaluate(tree: SyntaxTree, checker: Checker) -> Document:
@@ -70,7 +72,7 @@ def evaluate(tree: SyntaxTree, checker: Checker) -> Document:
     with deep_recursion():
         document, problems = _Graph(tree, checker).run()
     raise_all(problems, f"{tree.text.file}: {len(problems)} problems")
-    document.warnings = checker.warnings
+    document.warnings, document.strict, document.own = checker.warnings, checker.strict, checker.own
     return document
 
 
@@ -134,7 +136,10 @@ class _Graph:
         )
         own = checker.own
         self.evaluator = Evaluator(
-            checker.operations, lambda declaration: declaration.name not in own, Shapes(self.document), set(names)
+            checker.operations,
+            lambda declaration: declaration.name not in own and not declaration.vendor,
+            Shapes(self.document),
+            set(names),
         )
         self.evaluator.operations = self.document.operations
         self.frame = Frame("", "", None, {name: Exact(name) for name in names})

@@ -19,6 +19,7 @@ from .labels import Labels
 from .syntax import Literal, Name, Place, Sequence
 from .tree import Wrong, short
 from .typecheck import OPERATION_OF, UNARY_OPERATION_OF
+from .vendor import SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,8 +111,12 @@ class Evaluator(Constants):
     def builtin(self, node: BuiltIn, scope: Mapping[str, Any]) -> Any:
         value = self.value(node.argument, scope)
         if node.function == "shape_of":
-            return self._shape_of(value.text) if isinstance(value, Name) else ()
+            return self.shape_of(value)
         return arithmetic.builtin(node.function, value, node.place)
+
+    def shape_of(self, tensor: Any) -> Shape:
+        """The shape of a tensor, or of a number in its place."""
+        return self._shape_of(tensor.text) if isinstance(tensor, Name) else ()
 
     def _call(self, declaration: Declaration, values: list[Any], place: Place, wanted: Any) -> Any:
         """An operation that an operator stands for."""
@@ -124,14 +129,18 @@ class Evaluator(Constants):
         declaration = self.library[node.operation]
         given = {}
         for number, argument in enumerate(node.arguments):
+            if number >= len(declaration.parameters):
+                break  # literals that no parameter takes
             name = argument.name or declaration.parameters[number].name
-            given[name] = self.value(argument.value, scope)
+            given[name] = _as_array(self.value(argument.value, scope), declaration.parameter(name))
         generic = self.frames[-1].generic if node.type_name == "?" else node.type_name
         return self.invoke(declaration, given, generic, node.place, wanted)
 
     def invoke(self, declaration: Declaration, given: dict[str, Any], generic: str, place: Place, wanted: Any) -> Any:
         """The results of an operation: one, or a tuple of them."""
         arguments = {p.name: given.get(p.name, p.default) for p in declaration.parameters}
+        if declaration.vendor and declaration.name in SPECIAL:
+            return SPECIAL[declaration.name](self, arguments, place, wanted)
         generic = generic or declaration.generic_type or (self._deduced(declaration, given, place))
         if declaration.body is None or self.keep(declaration):
             return self._emit(declaration, arguments, generic, place, wanted)
@@ -250,13 +259,13 @@ class Evaluator(Constants):
         if not isinstance(given, tuple) or len(given) != len(declaration.results):
             given = (None,) * len(declaration.results)
         return tuple(
-            tuple(self._fresh(n, declaration) for n in names)
+            tuple(self.fresh(n, declaration) for n in names)
             if isinstance(names, tuple)
-            else self._fresh(names, declaration)
+            else self.fresh(names, declaration)
             for names in given
         )
 
-    def _fresh(self, wanted: Any, declaration: Declaration) -> str:
+    def fresh(self, wanted: Any, declaration: Declaration) -> str:
         """A name that no tensor has yet: the wanted one if it can be."""
         name = wanted if isinstance(wanted, str) else self._stem(None, declaration)
         if isinstance(name, Exact) and name not in self.emitted:
@@ -289,6 +298,12 @@ class Evaluator(Constants):
             if wanted is not None and not castable(got, wanted):
                 message = f"argument '{parameter.name}' must be {described(wanted)}, got {described(got)}"
                 raise Wrong("NNEF.T4", message, place)
+
+
+def _as_array(value: Any, parameter: Parameter | None) -> Any:
+    """An attribute that must be an array and is a single item."""
+    single = parameter is not None and isinstance(parameter.kind, ArrayOf) and not has_tensor(parameter.kind)
+    return (value,) if single and not isinstance(value, tuple) else value
 
 
 def _first(wanted: Any) -> str:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 FRAGMENTS: Final = "KHR_enable_fragment_definitions"
 OPERATORS: Final = "KHR_enable_operator_expressions"
-KNOWN: Final = frozenset((FRAGMENTS, OPERATORS))
+TRACT: Final = "tract_registry tract_core"  # of a vendor: its operations (vendor.nnef), and both of Khronos
+KNOWN: Final = frozenset((FRAGMENTS, OPERATORS, TRACT))
 
 
 def names_of(extensions: Iterable[tuple[Name, ...]]) -> set[str]:
@@ -36,6 +37,8 @@ def check_extensions(text: Text, extensions: Iterable[tuple[Name, ...]]) -> None
 def check_use(tree: SyntaxTree, flat: bool = False) -> list[TosaEngineError]:
     """The fragments and operator expressions of a document that doesn't enable them; a `flat` graph has none."""
     enabled = names_of(tree.extensions)
+    if TRACT in enabled:
+        return []
     problems: list[TosaEngineError] = []
     if tree.fragments and FRAGMENTS not in enabled:
         message = f"fragment definitions need 'extension {FRAGMENTS};'"

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .container import Container
     from .library import Declaration
     from .syntax import Name, Place, Text
@@ -46,7 +48,8 @@ class Document:
     """A checked document: `inputs` and `outputs` are the graph's, `operations` in their order.
 
     The operations are those of the standard and those that the document only declares; fragments with a body are
-    expanded. `warnings` say what is deprecated or unusual, each with its place.
+    expanded. `warnings` say what is deprecated or unusual, each with its place; where a `strict` document bends the
+    standard, it is an error instead. `own` are the fragments that the document defines.
     """
 
     text: Text
@@ -56,6 +59,8 @@ class Document:
     operations: list[Operation]
     container: Container | None = None
     warnings: list[str] = field(default_factory=list)
+    strict: bool = True
+    own: Mapping[str, Declaration] = field(default_factory=dict)
 
     @property
     def tensors(self) -> list[str]:

@@ -39,7 +39,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """An operation. `generic` ones take a type name, `generic_type` where none is written; `body` None: primitive."""
+    """An operation. `generic` ones take a type name, `generic_type` where none is written; `body` None: primitive.
+
+    `standard`: this engine knows what it means, which it also does of the operations of `vendor.nnef`.
+    """
 
     name: str
     generic: bool
@@ -49,6 +52,7 @@ class Declaration:
     body: tuple[Assignment, ...] | None
     place: Place
     standard: bool
+    vendor: bool = False
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -58,7 +62,7 @@ class Declaration:
         return len(self.results) == 1 and isinstance(self.results[0].kind, TensorOf)
 
 
-def declare(fragment: FragmentDefinition, *, standard: bool = False) -> Declaration:
+def declare(fragment: FragmentDefinition, *, standard: bool = False, vendor: bool = False) -> Declaration:
     """The declaration of a fragment definition."""
 
     def members(definitions: Any) -> tuple[Parameter, ...]:
@@ -70,22 +74,23 @@ def declare(fragment: FragmentDefinition, *, standard: bool = False) -> Declarat
     generic_type = fragment.generic.removeprefix("? = ") if len(fragment.generic) > 1 else ""
     return Declaration(
         fragment.name, bool(fragment.generic), generic_type, members(fragment.parameters), members(fragment.results),
-        fragment.body, fragment.place, standard,
+        fragment.body, fragment.place, standard, vendor,
     )  # fmt: skip
 
 
 class Library(Mapping[str, Declaration]):
     """The operations of a file of fragments; each is parsed when it is first asked for."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self._file = file
+    def __init__(self, text: str, file: str, vendor: bool = False) -> None:
+        self._file, self._vendor = file, vendor
         pieces = re.split(r"^(?=fragment )", text, flags=re.MULTILINE)
         self._texts = {re.match(r"fragment (\w+)", piece)[1]: piece for piece in pieces[1:]}  # type: ignore[index]
         self._parsed: dict[str, Declaration] = {}
 
     def __getitem__(self, name: str) -> Declaration:
         if name not in self._parsed:
-            self._parsed[name] = declare(parse_fragment(self._texts[name], self._file), standard=True)
+            fragment = parse_fragment(self._texts[name], self._file)
+            self._parsed[name] = declare(fragment, standard=True, vendor=self._vendor)
         return self._parsed[name]
 
     def __contains__(self, name: object) -> bool:

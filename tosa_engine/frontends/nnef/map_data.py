@@ -51,11 +51,11 @@ def variable(b: Builder, operation: Operation) -> Tensor:
     if not b.with_data:
         dtype = FORMATS[operation.type]
         return b.const(np.broadcast_to(np.ones((), dtype.storage), shape), dtype)
-    quant = with_axis(b.quant.get(name), name, shape)
+    quant, decoder = with_axis(b.quant.get(name), name, shape), b.decoders.get(name)
     label = operation.arguments["label"].casefold()
     if label in b.state.labels:
         return b.state.read(b, operation, label, quant)
-    return b.const(read_variable(b.document, operation, quant), FORMATS[operation.type])
+    return b.const(read_variable(b.document, operation, quant, decoder), FORMATS[operation.type])
 
 
 def update(b: Builder, operation: Operation) -> Tensor:

@@ -104,7 +104,7 @@ def batch_normalization(b: Builder, operation: Operation) -> Tensor:
         return _normalized(b, x, *(operation.arguments[name] for name in (*names, "epsilon")))
     values = {}
     for name in names:
-        parameter = b.trailing(b.value(operation.arguments[name]), rank)
+        parameter = _on_channels(b, b.trailing(b.value(operation.arguments[name]), rank), name, x)
         assert parameter.data is not None
         if any(n != 1 and (axis != 1 or n != channels) for axis, n in enumerate(b.shape_of(parameter))):
             shape = list(b.values[operation.arguments[name].text].shape or ())
@@ -117,6 +117,16 @@ def batch_normalization(b: Builder, operation: Operation) -> Tensor:
     offset = values["offset"] - values["mean"] * gain
     scaled = b.binary("MUL", x, b.const(gain, types.fp32, "gain"))
     return b.binary("ADD", scaled, b.const(offset, types.fp32, "offset"))
+
+
+def _on_channels(b: Builder, parameter: Tensor, name: str, x: Tensor) -> Tensor:
+    """A parameter whose only extent is the number of channels on an axis that it doesn't fit means the channels."""
+    shape, wanted = b.shape_of(parameter), b.shape_of(x)
+    axes = [axis for axis, n in enumerate(shape) if n != 1]
+    if len(wanted) < 2 or len(axes) != 1 or axes[0] == 1 or shape[axes[0]] != wanted[1] or wanted[axes[0]] == wanted[1]:
+        return parameter
+    b.bend(f"'{name}' of shape {list(shape)} doesn't fit; its {wanted[1]} values are taken as those of the channels")
+    return b.reshape(parameter, tuple(wanted[1] if axis == 1 else 1 for axis in range(len(wanted))))
 
 
 def _normalized(

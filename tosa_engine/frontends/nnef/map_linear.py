@@ -26,7 +26,11 @@ def bias_of(b: Builder, argument: Any, outputs: int, *, axis: int, rank: int, co
 
     It may differ from 1 along `axis` only. A constant is spread over all outputs, as quantization per channel needs.
     """
-    bias = b.trailing(b.value(argument), rank)
+    given = b.value(argument)
+    if b.shape_of(given) == (outputs,) and axis and outputs > 1:
+        b.bend(f"bias of shape [{outputs}]; the standard has [1, {outputs}]")
+        given = b.reshape(given, (1,) * axis + (outputs,))
+    bias = b.trailing(given, rank)
     shape = b.shape_of(bias)
     if len(shape) > rank or any(n != 1 and (i != axis or n != outputs) for i, n in enumerate(shape)):
         raise b.error(f"bias of shape {list(shape)} doesn't fit {outputs} outputs on axis {axis}")

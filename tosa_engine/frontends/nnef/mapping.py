@@ -7,7 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
-from . import map_conv, map_data, map_elementwise, map_layout, map_linear, map_math, map_pool, map_resize, map_roi
+from . import (
+    map_conv,
+    map_data,
+    map_elementwise,
+    map_layout,
+    map_linear,
+    map_math,
+    map_pool,
+    map_resize,
+    map_roi,
+    map_vendor,
+)
 from .build import Builder
 from .document import Operation, lower
 from .syntax import Name
@@ -32,6 +43,7 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
         map_roi,
         map_linear,
         map_layout,
+        map_vendor,
     )
     for name, mapper in family.MAPPERS.items()
 }
@@ -50,6 +62,7 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
     builder = Builder(document, hints)
     map_operations(builder, document.operations)
     builder.state.write(builder)
+    builder.graph.warnings = document.warnings
     block = builder.graph.main
     block.inputs = [builder.values[name].name for name in document.inputs]
     block.outputs = [builder.values[name].name for name in document.outputs]
@@ -83,10 +96,27 @@ def _map_operation(builder: Builder, operation: Operation) -> None:
     if not has_mapper(operation.declaration):
         message = f"operation '{operation.name}' isn't supported"
         raise builder.document.text.unsupported(message, operation.place)
-    mapped = MAPPERS[operation.name](builder, operation)
+    mapped = MAPPERS[operation.name](builder, _with_numbers(builder, operation))
     tensors = mapped if isinstance(mapped, list) else [mapped]
     for name, tensor in zip(operation.results, tensors, strict=True):
         builder.finish(name.text, tensor)
+
+
+def _with_numbers(builder: Builder, operation: Operation) -> Operation:
+    """The operation with the values of constant tensors that stand where numbers must."""
+    tensors = {
+        p.name: operation.arguments[p.name] for p in operation.declaration.parameters
+        if not p.is_tensor and isinstance(operation.arguments[p.name], Name)
+    }  # fmt: skip
+    if not tensors:
+        return operation
+    given = dict(operation.arguments)
+    for name, tensor in tensors.items():
+        values = builder.numbers(tensor)
+        if len(values) != 1:
+            raise builder.error(f"'{name}' must be one number, '{tensor.text}' has {len(values)}")
+        given[name] = values[0]
+    return replace(operation, arguments=given)
 
 
 def _tensors(operation: Operation) -> set[str]:

@@ -14,6 +14,7 @@ from ...errors import TosaEngineError, raise_all
 from .constant import constant_value
 from .extensions import check_extensions, check_use
 from .fast import flat_body
+from .fast_quant import plain_lines
 from .lalr import parse
 from .syntax import FragmentDefinition, Name, Place, QuantLine, SyntaxTree, Text, Value
 from .tree import Wrong, place_of, string_of
@@ -56,6 +57,8 @@ def parse_fragment(text: str, file: str) -> FragmentDefinition:
 def parse_quant(text: str, file: str) -> list[QuantLine]:
     """The lines of a quantization file in their order. Raises ParseError, or Problems with several."""
     source = Text.of(file, text)
+    if (lines := plain_lines(source)) is not None:
+        return lines
     try:
         return [replace(_quantization_line(*line), text=source) for line in parse(text, "quantization", source)]
     except Wrong as wrong:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import raise_all
 from .declarations import check_declaration
+from .extensions import TRACT, names_of
 from .kinds import UNKNOWN, ArrayOf, Kind, TensorOf, TupleOf, Unknown, castable, described
 from .library import Declaration, declare, standard_library
 from .syntax import Invocation, Name, Sequence, children
 from .typecheck import Types
+from .vendor import PROPERTIES, UNDECLARED, vendor_library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,34 +24,50 @@ if TYPE_CHECKING:
     from .syntax import Assignment, Expression, FragmentDefinition, Place, SyntaxTree
 
 
-def analyse(tree: SyntaxTree) -> Checker:
-    """A checker that found nothing. Raises ParseError, Unsupported, or Problems with all that it found."""
-    checker = Checker(tree)
+def analyse(tree: SyntaxTree, strict: bool = True) -> Checker:
+    """A checker that found nothing. Raises ParseError, Unsupported, or Problems with all that it found.
+
+    Unless it is `strict`, what bends the standard but has a clear meaning is a warning.
+    """
+    checker = Checker(tree, strict)
     checker.run()
     raise_all(checker.problems, f"{tree.text.file}: {len(checker.problems)} problems")
     return checker
 
 
 VERSIONS: Final = ("1.0",)
-_ONLY_IN_GRAPHS: Final = {"external": "NNEF.I5", "variable": "NNEF.I11", "update": "NNEF.I11"}
+_EXTERNALS: Final = ("external", "tract_core_external")
+_ONLY_IN_GRAPHS: Final = {**dict.fromkeys(_EXTERNALS, "NNEF.I5"), "variable": "NNEF.I11", "update": "NNEF.I11"}
 
 
 class Checker:
     """What is wrong with a syntax tree (`problems`), and what is deprecated or unusual (`warnings`)."""
 
-    def __init__(self, tree: SyntaxTree) -> None:
-        self.tree = tree
+    def __init__(self, tree: SyntaxTree, strict: bool = True) -> None:
+        self.tree, self.strict = tree, strict
         self.problems: list[TosaEngineError] = []
         self.warnings: list[str] = []
         self.own: dict[str, Declaration] = {}
-        self.operations: Mapping[str, Declaration] = ChainMap(self.own, standard_library())  # type: ignore[arg-type]
+        vendors = vendor_library()
+        self.tract = TRACT in names_of(tree.extensions)
+        more = {name: vendors[name] for name in (vendors if self.tract else () if strict else UNDECLARED)}
+        self.operations: Mapping[str, Declaration] = ChainMap(self.own, standard_library(), more)  # type: ignore[arg-type]
 
     def report(self, label: str, message: str, place: Place) -> None:
         self.problems.append(self.tree.text.error(message, place, label))
 
+    def refuse(self, message: str, place: Place) -> None:
+        """What a document may have and this engine hasn't."""
+        self.problems.append(self.tree.text.unsupported(message, place))
+
+    def bend(self, label: str, message: str, place: Place) -> None:
+        """What the standard forbids, and yet means but one thing."""
+        (self.report if self.strict else self.warn)(label, message, place)
+
     def warn(self, label: str, message: str, place: Place) -> None:
-        del label
-        warning = f"{self.tree.text.file}:{place.line}:{place.column}: {message}"
+        """`label` is that of the rule that is bent, if one is."""
+        shown = f"{label}: {message}" if label else message
+        warning = f"{self.tree.text.file}:{place.line}:{place.column}: {shown}"
         if warning not in self.warnings:
             self.warnings.append(warning)
 
@@ -57,9 +75,10 @@ class Checker:
         if self.tree.version not in VERSIONS:
             message = f"version {self.tree.version} of NNEF; this reader knows {', '.join(VERSIONS)}"
             self.problems.append(self.tree.text.unsupported(message, self.tree.version_place))
-        for fragment in self.tree.fragments:
+        fragments = [f for f in self.tree.fragments if not (self.tract and f.name == PROPERTIES)]
+        for fragment in fragments:
             self._declare(fragment)
-        for fragment in self.tree.fragments:
+        for fragment in fragments:
             if fragment.body is not None:
                 _FragmentBody(self, fragment).check(fragment.body)
         _GraphBody(self).check(self.tree.graph.body)
@@ -80,7 +99,7 @@ class _Body:
     def __init__(self, checker: Checker, generic: bool) -> None:
         self.checker, self.report = checker, checker.report
         self.scope: dict[str, Kind] = {}
-        self.types = Types(checker.operations, generic, checker.report, checker.warn)
+        self.types = Types(checker.operations, generic, checker)
 
     def check(self, body: tuple[Assignment, ...]) -> None:
         for assignment in body:
@@ -195,7 +214,7 @@ class _GraphBody(_Body):
     def check(self, body: tuple[Assignment, ...]) -> None:
         for assignment in body:
             value = assignment.value
-            if isinstance(value, Invocation) and value.operation == "external" and isinstance(assignment.target, Name):
+            if isinstance(value, Invocation) and value.operation in _EXTERNALS and isinstance(assignment.target, Name):
                 self.external[assignment.target.text] = value.place
             else:
                 self._nested_externals(value)
@@ -206,7 +225,7 @@ class _GraphBody(_Body):
         while pending:
             node = pending.pop()
             pending.extend(children(node))
-            if isinstance(node, Invocation) and node.operation == "external":
+            if isinstance(node, Invocation) and node.operation in _EXTERNALS:
                 self.report("NNEF.I6", "an external tensor must be assigned to a parameter of the graph", node.place)
 
     def _assign(self, name: Name, kind: Kind) -> None:

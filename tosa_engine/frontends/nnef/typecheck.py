@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from . import kinds
+from . import kinds, vendor
 from .arguments import bind
+from .extensions import TRACT
 from .kinds import (
     EMPTY_ARRAY,
     GENERIC,
@@ -44,8 +45,8 @@ from .tree import short
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .arguments import Report
     from .library import Declaration
+    from .syntax import Place
 
     Scope = Mapping[str, Kind]
 
@@ -56,14 +57,24 @@ OPERATION_OF: Final = {
 }  # fmt: skip
 UNARY_OPERATION_OF: Final = {"+": "copy", "-": "neg", "!": "not"}
 _NUMBERS: Final = (INTEGER, SCALAR)
+_UNDECLARED: Final = "isn't declared, nor is it one of NNEF 1.0.4"
+
+
+class Voice(Protocol):
+    """Who is told what is wrong, unusual, against the standard but clear, or not supported."""
+
+    def report(self, label: str, message: str, place: Place) -> None: ...
+    def warn(self, label: str, message: str, place: Place) -> None: ...
+    def bend(self, label: str, message: str, place: Place) -> None: ...
+    def refuse(self, message: str, place: Place) -> None: ...
 
 
 class Types:
     """Types of expressions within one body. What is wrong is reported and has the type UNKNOWN."""
 
-    def __init__(self, operations: Mapping[str, Declaration], generic: bool, report: Report, warn: Report) -> None:
+    def __init__(self, operations: Mapping[str, Declaration], generic: bool, voice: Voice) -> None:
         self.operations, self.generic = operations, generic
-        self.report, self.warn = report, warn
+        self.report, self.warn, self.bend, self.refuse = voice.report, voice.warn, voice.bend, voice.refuse
 
     def of(self, node: Expression, scope: Scope, outermost: bool = False) -> Kind:
         """The type of an expression; `outermost` where a whole right side may return several tensors."""
@@ -116,9 +127,10 @@ class Types:
         if declaration is None:
             for argument in node.arguments:
                 self.of(argument.value, scope)
-            message = f"operation '{node.operation}' isn't declared, nor is it one of NNEF 1.0.4"
-            return self._wrong("NNEF.A1", message, node)
-        bound = bind(declaration, node, self.report)
+            return self._undeclared(node)
+        if declaration.vendor and declaration.name in vendor.UNDECLARED:
+            self.bend("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node.place)
+        bound = bind(declaration, node, self.report, self.bend)
         actual = {name: self.of(argument.value, scope) for name, argument in bound.items()}
         for name, argument in bound.items():
             parameter = declaration.parameter(name)
@@ -127,18 +139,28 @@ class Types:
         generic = self._generic(declaration, node, actual)
         for parameter in declaration.parameters:
             if parameter.name in bound:
-                wanted = substitute(parameter.kind, generic) if generic else parameter.kind
+                wanted: Kind = substitute(parameter.kind, generic) if generic else parameter.kind
                 value, got = bound[parameter.name].value, actual[parameter.name]
                 if (generic or not kinds.is_generic(wanted)) and not castable(got, wanted):
                     message = f"argument '{parameter.name}' must be {described(wanted)}, got {_shown(value, got)}"
-                    self.report("NNEF.T4", message, value.place)
+                    (self.bend if _clear(got, wanted) else self.report)("NNEF.T4", message, value.place)
         if not outermost and not declaration.returns_one_tensor:
             message = f"'{node.operation}' doesn't return a single tensor: assign its results to identifiers first"
             return self._wrong("NNEF.T16", message, node)
         if declaration.generic and not generic:
             return UNKNOWN
+        if declaration.vendor and (outputs := vendor.outputs_of(node)):
+            return TupleOf((TensorOf("scalar"),) * outputs) if outputs > 1 else TensorOf("scalar")
         results = [substitute(r.kind, generic) if generic else r.kind for r in declaration.results]
         return results[0] if len(results) == 1 else TupleOf(tuple(results))
+
+    def _undeclared(self, node: Invocation) -> Kind:
+        if not node.operation.startswith(vendor.PREFIX):
+            return self._wrong("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node)
+        known = ", ".join(name for name in vendor.vendor_library() if name.startswith(vendor.PREFIX))
+        why = f"; supported are: {known}" if vendor.EXAMPLE in self.operations else f" without 'extension {TRACT};'"
+        self.refuse(f"operation '{node.operation}' isn't supported{why}", node.place)
+        return UNKNOWN
 
     def _generic(self, declaration: Declaration, node: Invocation, actual: Mapping[str, Kind]) -> str:
         """What `?` stands for in an invocation; empty if nothing, or unknown."""
@@ -150,6 +172,8 @@ class Types:
         if node.type_name == GENERIC and not self.generic:
             self.report("NNEF.T15", f"'{declaration.name}<?>' stands outside of a generic fragment", node.place)
             return ""
+        if declaration.vendor and (named := vendor.generic_type(node, actual)):
+            return named
         if node.type_name or declaration.generic_type:
             return node.type_name or declaration.generic_type
         found: set[str] = set()
@@ -298,6 +322,15 @@ def _result(sign: str, kind: Primitive) -> Kind | None:
     if kind not in _NUMBERS:
         return None
     return LOGICAL if sign in ("<", "<=", ">", ">=") else kind
+
+
+def _clear(got: Kind, wanted: Kind) -> bool:
+    """Whether an attribute of a wrong type can mean but one thing: a single item for an array, a tensor for a number,
+    which it must then have before the graph runs.
+    """
+    if isinstance(wanted, ArrayOf):
+        return wanted.item is not None and not kinds.has_tensor(wanted) and got == wanted.item
+    return isinstance(wanted, Primitive) and wanted in _NUMBERS and got == TensorOf(wanted.name)
 
 
 def _shown(value: Expression, kind: Kind) -> str:

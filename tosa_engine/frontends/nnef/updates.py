@@ -39,7 +39,8 @@ class State:
             name = self._names[label] = operation.arguments["label"]
             container = b.document.container
             stored = container is not None and container.has(data_file(operation))
-            initial = read_variable(b.document, operation, quant) if stored else None
+            decoder = b.decoders.get(operation.result)
+            initial = read_variable(b.document, operation, quant, decoder) if stored else None
             attributes = {"name": name, "var_shape": shape, "type": dtype, "initial_value": initial}
             b.block.operators.append(Operator("VARIABLE", [], [], attributes, b.location))
         return b.operator("VARIABLE_READ", [], shape, dtype, name=self._names[label])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import TosaEngineError, raise_all
-from .build import Builder
+from ...errors import Problems, TosaEngineError, raise_all
+from .build import Builder, with_axis
 from .container import GRAPH, QUANT, open_container, read_text
 from .document import evaluate
 from .mapping import map_operations
-from .parser import parse_document, parse_quant
+from .parser import parse_document
+from .quantfile import Quantization, read_quantization
+from .quantized import checked, quantized
 from .semantics import analyse
+from .shapes import Shapes
 from .variables import read_stored
 
 if TYPE_CHECKING:
@@ -28,21 +31,23 @@ class Step(NamedTuple):
     document: Document | None = None
 
 
-def steps(path: str | os.PathLike[str]) -> Iterator[Step]:
+def steps(path: str | os.PathLike[str], strict: bool = False, inverted_scales: bool | None = None) -> Iterator[Step]:
     """The steps of checking the document at `path`; each raises what it finds.
 
     1. syntax: ParseError, Unsupported for extensions
     2. semantics: ParseError
     3. arguments: ParseError; Unsupported for operations that this engine lacks. Without operations that the document
        only declares, shapes are checked too.
-    4. data: DataError for tensor files that are missing, damaged or in conflict with the document, and for lines of
-       `graph.quant` whose tensor it doesn't have
+    4. data: DataError for tensor files that are missing, damaged or in conflict with the document; ParseError for lines
+       of `graph.quant` that are wrong, or whose tensor it doesn't have
+
+    `strict` and `inverted_scales` are those of `nnef.load`.
     """
     container = open_container(path)
     file = f"{container.label}/{GRAPH}"
     tree = parse_document(read_text(container, GRAPH), file)
     yield Step("syntax", f"{len(tree.graph.body)} statements, {len(tree.fragments)} fragments")
-    checker = analyse(tree)
+    checker = analyse(tree, strict)
     yield Step("semantics", f"{len(checker.warnings)} warnings")
     document = evaluate(tree, checker)
     document.container = container
@@ -52,10 +57,10 @@ def steps(path: str | os.PathLike[str]) -> Iterator[Step]:
     else:
         map_operations(Builder(document, {}, with_data=False), document.operations)
         yield Step("arguments", f"{len(document.operations)} operations")
-    yield Step("data", _check_data(document), document)
+    yield Step("data", _check_data(document, inverted_scales, not custom), document)
 
 
-def _check_data(document: Document) -> str:
+def _check_data(document: Document, inverted_scales: bool | None, shaped: bool) -> str:
     problems: list[TosaEngineError] = []
     size = 0
     for operation in document.variables.values():
@@ -64,15 +69,33 @@ def _check_data(document: Document) -> str:
             size += stored.array.nbytes
         except TosaEngineError as problem:
             problems.append(problem)
-    assert document.container is not None
-    lines = 0
-    if document.container.has(QUANT):
-        name = f"{document.container.label}/{QUANT}"
-        text = read_text(document.container, QUANT)
-        known = set(document.tensors)
-        for line in parse_quant(text, name):
-            lines += 1
-            if line.tensor not in known:
-                problems.append(line.error(f"the document has no tensor '{line.tensor}'"))
+    quantization = Quantization()
+    try:
+        quantization = _quantization(document, inverted_scales, shaped)
+    except TosaEngineError as problem:
+        problems += problem.problems if isinstance(problem, Problems) else [problem]
     raise_all(problems, f"{document.text.file}: {len(problems)} problems")
-    return f"{len(document.variables)} variables of {size} bytes, {lines} quantized tensors"
+    return f"{len(document.variables)} variables of {size} bytes, {len(quantization.lines)} quantized tensors"
+
+
+def _quantization(document: Document, inverted_scales: bool | None, shaped: bool) -> Quantization:
+    """The document's quantization file, with its operations in place and, where shapes are known, its numbers fitting
+    the tensors.
+    """
+    assert document.container is not None
+    if not document.container.has(QUANT):
+        return Quantization()
+    file = f"{document.container.label}/{QUANT}"
+    found = read_quantization(read_text(document.container, QUANT), file, bool(inverted_scales))
+    checked(document, found, inverted_scales)
+    quantized(document, found)
+    shapes = Shapes(document)
+    problems: list[TosaEngineError] = []
+    for name, quant in found.items() if shaped else ():
+        try:
+            with_axis(quant, name, shapes(name))
+        except TosaEngineError as problem:
+            line = found.lines.get(name)
+            problems.append(line.error(problem.message) if line else problem)
+    raise_all(problems, f"{file}: {len(problems)} problems")
+    return found

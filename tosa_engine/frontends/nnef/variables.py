@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...graph import QParams
     from ...types import Array, DType, Shape
     from .document import Document, Operation
+    from .quantfile import Decoder
 
 FORMATS: Final = {"scalar": types.fp32, "integer": types.i32, "logical": types.bool_}
 _ITEMS: Final = {
@@ -23,15 +24,18 @@ _ITEMS: Final = {
 }
 
 
-def read_variable(document: Document, operation: Operation, quant: QParams | None) -> Array:
+def read_variable(
+    document: Document, operation: Operation, quant: QParams | None, decoder: Decoder | None = None
+) -> Array:
     """The value of a variable, in `FORMATS[operation.type].storage`.
 
-    Stored codes of a quantization become real numbers by `quant`, or by the deprecated range in the file's header.
+    Stored codes of a quantization become real numbers by `decoder`, else by `quant`, or by the deprecated range in the
+    file's header.
     Raises DataError when the file is missing or damaged, or its shape or item type disagrees with the document.
     """
     stored, file = read_stored(document, operation)
     if stored.item in (Item.QUANTIZED_UINT, Item.QUANTIZED_INT):
-        return to_storage(_dequantized(stored, quant, file), FORMATS["scalar"], file)
+        return to_storage(_dequantized(stored, quant, decoder, file), FORMATS["scalar"], file)
     return to_storage(stored.array, FORMATS[operation.type], file)
 
 
@@ -73,10 +77,16 @@ def to_storage(array: Array, dtype: DType, name: str) -> Array:
     return converted
 
 
-def _dequantized(stored: TensorFile, quant: QParams | None, file: str) -> Array:
+def _dequantized(stored: TensorFile, quant: QParams | None, decoder: Decoder | None, file: str) -> Array:
     if stored.range is not None:  # the quantization in the tensor file is what its data mean (section 7.1)
         return dequantized(stored)
     codes = stored.array.astype(np.float64)
+    if decoder is not None:
+        axis = None if quant is None else quant.axis
+        try:
+            return decoder(stored, lambda values: along(values, axis, codes.shape))
+        except DataError as problem:
+            raise DataError(f"{file}: {problem.message}") from None
     if quant is None:
         raise DataError(f"{file}: quantized items need an entry of the tensor in the quantization file")
     scale = along(np.asarray(quant.scale, np.float64), quant.axis, codes.shape)
