@@ -1,16 +1,22 @@
-"""`model.qparams.json` beside `model.tosa`: how its integer inputs and outputs stand for real numbers.
+"""`model.qparams.json` beside `model.tosa`: how its integers stand for real numbers.
 
 A TOSA file has no place for that. Fields: `inputs` and `outputs`, lists in graph order of `name`, `shape`, `dtype` and,
-for quantized ones, `scale` and `zero_point` (real = scale * (stored - zero_point)).
+for quantized ones, `scale` and `zero_point` (real = scale * (stored - zero_point)); `tensors`, the same for every
+quantized tensor inside, with the `source`, its name in the float model, where that is another one.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tosa_engine.errors import DataError
+from tosa_engine.graph import Location, QParams
+
 from .files import write_atomically
+from .pairs import source_of
 
 if TYPE_CHECKING:
     import os
@@ -24,9 +30,12 @@ def path_for(model: str | os.PathLike[str]) -> Path:
 
 
 def to_text(graph: Graph) -> str:
+    inside = [t for t in graph.main.tensors.values() if t.quant is not None and t.data is None]
+    borders = {*graph.main.inputs, *graph.main.outputs}
     content = {
         "inputs": [_entry(t) for t in graph.inputs],
         "outputs": [_entry(t) for t in graph.outputs],
+        "tensors": [_entry(t) for t in inside if t.name not in borders],
     }
     return json.dumps(content, indent=2) + "\n"
 
@@ -38,8 +47,38 @@ def write(graph: Graph, model: str | os.PathLike[str]) -> Path:
     return path
 
 
+def attach(graph: Graph, path: str | os.PathLike[str]) -> None:
+    """Give the tensors of an integer graph the QParams and sources that a sidecar says.
+
+    Raises OSError, and DataError for a file that isn't one, or that names a tensor which the graph doesn't have.
+    """
+    try:
+        content: Any = json.loads(Path(path).read_text(encoding="utf-8", errors="replace"))
+        entries = [entry for key in ("inputs", "outputs", "tensors") for entry in content.get(key, [])]
+        known = [(str(e["name"]), str(e.get("source", "")), _qparams(e)) for e in entries if "scale" in e]
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as problem:
+        raise DataError(f"{path}: not a file of scales and zero points: {problem}") from problem
+    for name, source, quant in known:
+        tensor = graph.main.tensors.get(name)
+        if tensor is None or not tensor.dtype.is_int:
+            raise DataError(f"{path}: it is about another model: there is no integer tensor '{name}'")
+        tensor.quant = quant
+        if source:
+            tensor.source = Location(name=source)
+
+
+def _qparams(entry: Any) -> QParams:
+    scale, zero_point = float(entry["scale"]), entry["zero_point"]
+    if not (math.isfinite(scale) and scale > 0 and type(zero_point) is int and abs(zero_point) < 1 << 32):
+        raise ValueError(f"scale {scale!r}, zero point {zero_point!r} of '{entry['name']}'")
+    bits = 16 if entry.get("dtype") == "i16" else 8
+    return QParams((scale,), (zero_point,), bits, symmetric=bits == 16)
+
+
 def _entry(tensor: Tensor) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": tensor.name, "shape": list(tensor.shape or ()), "dtype": tensor.dtype.name}
     if tensor.quant is not None:
         entry["scale"], entry["zero_point"] = tensor.quant.scale[0], tensor.quant.zero_point[0]
+    if source_of(tensor) not in ("", tensor.name):
+        entry["source"] = source_of(tensor)
     return entry

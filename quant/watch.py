@@ -29,3 +29,19 @@ class Watched:
     def run(self, feeds: Mapping[str, Array]) -> None:
         """One run; `feeds` by input name. Raises what `Session.run` raises."""
         self._session.run(None, feeds, probes=[self._probe])
+
+
+class Kept:
+    """A graph whose named tensors are kept from its last run: `arrays`, by name."""
+
+    def __init__(self, graph: Graph, tensors: Iterable[str], threads: int | None = None) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._watched = Watched(graph, tensors, self._keep, threads)
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        self._watched.run(feeds)
+        return self.arrays
+
+    def _keep(self, node: str, tensor: str, array: Array) -> None:
+        del node
+        self.arrays[tensor] = array

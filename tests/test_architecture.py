@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
     "tosa_engine.frontends": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
     "tosa_engine.arrays": FOUNDATION,
-    "tosa_engine.compare": FOUNDATION,
+    "tosa_engine.compare": RUN | {"tosa_engine.run", "tosa_engine.arrays"},
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": TABLE | {"tosa_engine.frontends", "tosa_engine.serialize"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},

@@ -12,9 +12,10 @@ from quant_tools import Floats, calibrated, errors, operators
 from quant import sidecar
 from quant.emit import BoundError
 from quant.multiplier import ScaleError
+from quant.pairs import pairs
 from quant.quantize import Report, quantize
 from quant.report import layer_errors
-from tosa_engine import types
+from tosa_engine import serialize, types
 from tosa_engine.check import check
 from tosa_engine.errors import DataError, Problems, Unsupported
 from tosa_engine.graph import Graph, Location, QParams
@@ -205,7 +206,36 @@ def test_the_sidecar(tmp_path: Path) -> None:
     integer = quantize(small_network())
     path = sidecar.write(integer, tmp_path / "net.tosa")
     assert path == tmp_path / "net.qparams.json"
-    assert json.loads(path.read_text()) == {
-        "inputs": [{"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5}],
-        "outputs": [{"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}],
-    }
+    content = json.loads(path.read_text())
+    source = {"source": "nnef_x"}
+    first = {"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5}
+    assert content["inputs"] == [first | source]
+    output = {"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}
+    assert content["outputs"] == [output]
+    inside = [t for t in integer.main.tensors.values() if t.quant is not None and t.name not in ("x", "softmax")]
+    assert [entry["name"] for entry in content["tensors"]] == [t.name for t in inside]
+
+
+def test_the_sidecar_gives_back_what_the_file_lost(tmp_path: Path) -> None:
+    graph = small_network()
+    integer = quantize(graph)
+    serialize.write(integer, tmp_path / "net.tosa")
+    sidecar.write(integer, tmp_path / "net.tosa")
+    read = serialize.read(tmp_path / "net.tosa")
+    sidecar.attach(read, tmp_path / "net.qparams.json")
+    assert pairs(graph, read) == pairs(graph, integer)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[]", "{", '{"inputs": 3}', '{"inputs": [{"scale": 1}]}', '{"inputs": [{"name": "x", "scale": "a"}]}',
+        '{"inputs": [{"name": "x", "scale": -1.0, "zero_point": 0}]}',
+        '{"inputs": [{"name": "x", "scale": 1.0, "zero_point": 0.5}]}',
+        '{"inputs": [{"name": "elsewhere", "scale": 1.0, "zero_point": 0}]}',
+    ],
+)  # fmt: skip
+def test_a_bad_sidecar_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "net.qparams.json").write_text(content)
+    with pytest.raises(DataError, match=r"net\.qparams\.json: "):
+        sidecar.attach(quantize(small_network()), tmp_path / "net.qparams.json")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import types
+from .. import types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .types import Array
+    from ..types import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def compare(name: str, got: Array, expected: Array, tolerance: Tolerance = EXACT
     """None where `got` equals `expected`. Without a tolerance floats are compared by bits; NaNs are equal."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return WrongForm(name, _form(got), _form(expected))
-    different = ~_equal(got, expected, tolerance)
+    different = ~equal(got, expected, tolerance)
     count = int(np.count_nonzero(different))
     if not count:
         return None
@@ -90,7 +90,7 @@ def compare_all(
     return [difference for difference in found if difference is not None]
 
 
-def _equal(got: Array, expected: Array, tolerance: Tolerance) -> Array:
+def equal(got: Array, expected: Array, tolerance: Tolerance) -> Array:
     if not types.holds_floats(got):
         return np.asarray(got == expected)
     with np.errstate(invalid="ignore"):

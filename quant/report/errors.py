@@ -1,0 +1,80 @@
+"""How far is each layer of an integer graph from the float graph, in steps (LSB) of the integer tensor?
+
+Errors are cumulative: each graph runs on its own from the same input. A value beyond the range of the integer tensor
+counts with the full distance, so saturation shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tosa_engine.errors import DataError
+
+from ..metrics import Agreement
+from ..pairs import pairs
+from ..ranges import quantize_array
+from ..watch import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tosa_engine.graph import Graph, QParams
+    from tosa_engine.types import Array
+
+    from ..pairs import Pair
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """The difference of a tensor over all samples, in LSB: the largest and the mean of the absolute values."""
+
+    tensor: str
+    largest: float
+    mean: float
+    elements: int
+
+
+def layer_errors(
+    float_graph: Graph,
+    integer_graph: Graph,
+    samples: Iterable[Mapping[str, Array]],
+    qparams: Mapping[str, QParams] | None = None,
+) -> list[LayerError]:
+    """One entry per tensor that both graphs have, in the integer graph's order.
+
+    `samples` are float arrays by input name. A tensor of the integer graph stands for the float tensor that its
+    source names, else for the one with its own name. Its scale and zero point are those it carries, else the entry
+    of its name in `qparams` (a `.tosa` file doesn't keep them).
+
+    Raises DataError when the graphs have no tensor in common.
+    """
+    found = common(float_graph, integer_graph, qparams)
+    floats = Kept(float_graph, [p.real for p in found])
+    integers = Kept(integer_graph, [p.stored for p in found])
+    totals = {p.stored: Agreement() for p in found}
+    for sample in samples:
+        real = floats.run(sample)
+        stored = integers.run(at_the_border(integer_graph, found, sample))
+        for pair in found:
+            totals[pair.stored].add(stored[pair.stored], real[pair.real], pair.quant)
+    return [LayerError(p.real, (t := totals[p.stored]).largest, t.mean, t.elements) for p in found]
+
+
+def common(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QParams] | None) -> list[Pair]:
+    """The pairs of both graphs. Raises DataError when there is none."""
+    found = pairs(float_graph, integer_graph, qparams)
+    if not found:
+        raise DataError("the integer graph has no tensor of the float graph with known scale and zero point")
+    return found
+
+
+def at_the_border(integer_graph: Graph, found: Iterable[Pair], sample: Mapping[str, Array]) -> dict[str, Array]:
+    """The integer graph's inputs: those of a float sample, quantized. Raises DataError where one has no scale."""
+    scales = {pair.stored: pair for pair in found}
+    lacking = [name for name in integer_graph.main.inputs if name not in scales]
+    if lacking:
+        raise DataError(
+            f"the scale of input {', '.join(lacking)} is unknown: give the file beside the model, or --quant"
+        )
+    return {name: quantize_array(sample[scales[name].real], scales[name].quant) for name in integer_graph.main.inputs}
