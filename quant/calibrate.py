@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
-from .layers import INT4, INT8, INT16, activation_bits, layers_of, resolve
+from .layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
 from .methods import Method, default_method
 from .observe import collect, digest
 from .quantize import prepared
 from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
 from .rules import TAKES_WIDE
 from .sharing import share
-from .weights import row_qparams, rows_of
+from .weights import WEIGHTED, row_qparams, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,6 +158,8 @@ def attach(
         accumulator = name in producers and producers[name].op in ACCUMULATORS
         if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
             tensor.quant = quant
+    if scheme.power_of_two or not scheme.weights_per_channel:
+        _scaled_weights(ready.main, scheme)
     if bits:
         _four_bits(ready.main, precisions)
         _narrowed(ready.main, precisions, statistics, scheme)
@@ -170,6 +172,16 @@ def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bi
     if weight_bits == 4 and default == INT16:
         raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
     return resolve(block, rules, INT4 if weight_bits == 4 else default)
+
+
+def _scaled_weights(block: Block, scheme: Scheme) -> None:
+    """Weights whose scales aren't those of rules by themselves: one per channel, whatever number it is."""
+    axis = 0 if scheme.weights_per_channel else None
+    for op in block.operators:
+        data = block.tensors[op.inputs[1]].data if op.op in WEIGHTED else None
+        if data is not None:
+            found = weight_qparams(rows_of(op.op, data), axis, power_of_two=scheme.power_of_two)
+            block.tensors[op.inputs[1]].quant = replace(found, axis=None)
 
 
 def _four_bits(block: Block, precisions: Mapping[str, str]) -> None:
@@ -191,7 +203,7 @@ def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistic
     """Operators of layers of 8 bits that multiply a 16-bit activation read it through an IDENTITY of 8 bits."""
     eight, made = scheme.with_bits(8), dict[str, str]()
     for layer in layers_of(block):
-        if precisions[layer.name] == INT16 or layer.op.op not in ACCUMULATORS | {"softmax"}:
+        if precisions[layer.name] in (INT16, FLOAT) or layer.op.op not in ACCUMULATORS | {"softmax"}:
             continue
         for i, name in enumerate(layer.op.inputs):
             tensor = block.tensors[name]

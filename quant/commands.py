@@ -14,6 +14,8 @@ from .command_tools import QUANT_FILE, check_output, given_quant, load_with, war
 if TYPE_CHECKING:
     import argparse
 
+    from tosa_engine.graph import Graph
+
     from .layers import LayerRule
 
 __all__ = ["calibrate", "quantize"]
@@ -43,29 +45,23 @@ class _Quantize:
     def run(self, args: argparse.Namespace) -> int:
         from tosa_engine import serialize
 
-        from . import records, sidecar
-        from .calibrate import attach, resolved
-        from .layers import described
-        from .quantize import Report, prepared, quantize
+        from . import sidecar
+        from .quantize import Report, quantize
 
         check_output(args.output, (".tosa", ".json"))
         if args.quant is not None and args.statistics is not None:
             raise UsageError("--quant and --statistics both say how to quantize: give one of them")
         if args.statistics is None and (args.layer or args.layers or args.weight_bits != 8):
             raise UsageError("the precision of layers needs ranges for it: give --statistics")
+        floats: frozenset[str] = frozenset()
         if args.statistics is not None:
-            rules = rules_of(args)
-            graph = attach(
-                load_with(args.model), records.read(args.statistics), scheme_of(args), rules, args.weight_bits
-            )
-            if rules or args.weight_bits != 8:
-                print(described(resolved(prepared(graph).main, scheme_of(args), rules, args.weight_bits)))
+            graph, floats = _by_statistics(args)
         else:
             graph = load_with(args.model, given_quant(args.model, args.quant, inverted_of(args)))
         for warning in graph.warnings:
             warn(warning)
         report = Report()
-        integer = quantize(graph, report)
+        integer = quantize(graph, report, floats)
         for note in report.notes:
             warn(note)
         serialize.write(integer, args.output)
@@ -77,9 +73,27 @@ class _Quantize:
         return 0
 
 
+def _by_statistics(args: argparse.Namespace) -> tuple[Graph, frozenset[str]]:
+    """The model with its QParams, and the tensors that stay fp32; prints what each layer has, if anyone asked."""
+    from . import records
+    from .calibrate import attach, resolved
+    from .layers import described, stay_float
+    from .quantize import prepared
+
+    model, rules, scheme = load_with(args.model), rules_of(args), scheme_of(args)
+    graph = attach(model, records.read(args.statistics), scheme, rules, args.weight_bits)
+    block = prepared(model).main
+    precisions = resolved(block, scheme, rules, args.weight_bits)
+    if rules or args.weight_bits != 8:
+        print(described(precisions))
+    return graph, stay_float(block, precisions)
+
+
 def add_layers(parser: argparse.ArgumentParser) -> None:
     """The flags that choose the precision of layers."""
-    group = parser.add_argument_group("precision of layers: int8, int16 (16-bit activations) or int4 (4-bit weights)")
+    group = parser.add_argument_group(
+        "precision of layers: int8, int16 (16-bit activations), int4 (4-bit weights) or float"
+    )
     group.add_argument(
         "--layer", action="append", default=[], metavar="SELECTOR=PRECISION",
         help="a name, with * and ?, or op:OPERATOR; the last that matches a layer wins",

@@ -154,6 +154,7 @@ class Emitter:
         RESCALE could be violated, ScaleError when a scale can't be applied.
         """
         scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
+        scales = scales[:1] if len(set(scales)) == 1 else scales
         wide = self.tensor(x).dtype is types.i48
         multipliers = [multiplier_of(s, why, stem, BITS_16 if wide else BITS_32) for s in scales]
         for m in multipliers:

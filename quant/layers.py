@@ -1,4 +1,5 @@
-"""The precision of each layer of a network: int8, int16 (16-bit activations, 8-bit weights) or int4 (4-bit weights).
+"""The precision of each layer of a network: int8, int16 (16-bit activations, 8-bit weights), int4 (4-bit weights), or
+float (fp32, no integers at all).
 
 A layer is an operator that computes, with the CLAMP and the moves of values behind it. Rules choose by name, in order,
 and the last that matches a layer wins:
@@ -9,7 +10,8 @@ and the last that matches a layer wins:
     logits = int8
 
 An int16 layer reads and writes 16-bit activations. A layer of 8-bit activations writes 8 bits unless an int16 layer
-reads them; where it multiplies what an int16 layer wrote, a RESCALE to 8 bits comes first.
+reads them; where it multiplies what an int16 layer wrote, a RESCALE to 8 bits comes first. Between float layers and
+others numbers are converted (`quant.borders`); a graph input that float layers alone read is fp32.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Block, Operator
 
-INT8, INT16, INT4 = "int8", "int16", "int4"
-PRECISIONS: Final = (INT8, INT16, INT4)
+INT8, INT16, INT4, FLOAT = "int8", "int16", "int4", "float"
+PRECISIONS: Final = (INT8, INT16, INT4, FLOAT)
 BY_OPERATOR: Final = "op:"
 
 
@@ -166,6 +168,19 @@ def activation_bits(block: Block, precisions: Mapping[str, str]) -> dict[str, in
         read = {computing.get(id(op)) for name in tensors for op in consumers.get(name, [])}
         bits |= dict.fromkeys(tensors, 16 if own == INT16 or INT16 in read else 8)
     return bits
+
+
+def stay_float(block: Block, precisions: Mapping[str, str]) -> frozenset[str]:
+    """The tensors that stay fp32: what float layers write, and graph inputs that nothing else reads."""
+    layers, consumers = layers_of(block), block.consumers()
+    found = {name for layer in layers if precisions[layer.name] == FLOAT for name in layer.tensors}
+    of_layers = {name for layer in layers for name in layer.tensors}
+    for name in block.inputs:
+        moved = [name, *_moved_from(block, name, of_layers)]
+        readers = [out for part in moved for op in consumers.get(part, []) for out in op.outputs if out not in moved]
+        if readers and found.issuperset(readers):
+            found.update(moved)
+    return frozenset(found)
 
 
 def _moved_from(block: Block, name: str, taken: set[str]) -> list[str]:

@@ -261,3 +261,20 @@ def test_elementwise_operators_are_timed_beside_numpy(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "elementwise.json").read_text())
     assert [line["name"] for line in found] == ["BITWISE_AND i8, i8", "CAST fp32, i8"]
     assert all(line["seconds"] > 0 and line["numpy"] > 0 for line in found)
+
+
+def test_the_table_of_accuracies_tells_where_a_peer_is_nearer(module) -> None:
+    module = module("accuracy")
+    wanted = [np.array([3.0, 4.0]), np.array([0.0, 5.0])]
+    assert module.sqnr(wanted, [np.array([3.0, 4.5]), np.array([0.5, 5.0])]) == pytest.approx(20.0)
+    found = {"net": {"LiteRT": (20.0, 31.0), module.OURS: (21.0, 30.0), f"{module.OURS}, minmax": (40.0, np.nan)}}
+    assert module.table(found) == [
+        "| int8 | net: recorded input | other inputs |",
+        "|---|---:|---:|",
+        "| LiteRT | 20.00 | 31.00 |",
+        "| tosa-engine | 21.00 | 30.00 |",
+        "| tosa-engine, minmax | 40.00 | - |",
+    ]
+    assert module.behind(found) == ["net: LiteRT 31.00 dB on the other inputs, tosa-engine 30.00 dB"]
+    found["net"][module.OURS] = np.nan, 32.0
+    assert len(module.behind(found)) == 1  # no number is behind every number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import frexp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from quant_tools import Floats, operators
 
 from quant.calibrate import Scheme, attach
-from quant.layers import LayerRule, described, layers_of, parse_rule, read_rules, resolve
+from quant.layers import LayerRule, described, layers_of, parse_rule, read_rules, resolve, stay_float
 from quant.methods import Method
 from quant.observe import collect
 from quant.quantize import prepared, quantize
@@ -114,7 +116,7 @@ def test_int4_for_layers_that_have_no_such_weights_is_an_error() -> None:
     assert resolve(prepared(graph).main, [], "int4") == {"product": "int8"}
 
 
-@pytest.mark.parametrize("text", ["conv", "=int8", "conv=int7", "conv=float", ""])
+@pytest.mark.parametrize("text", ["conv", "=int8", "conv=int7", "conv=fp32", ""])
 def test_rules_that_cannot_be_read(text: str) -> None:
     with pytest.raises(UsageError):
         parse_rule(text)
@@ -212,6 +214,34 @@ def test_rows_go_back_to_where_they_were(op: str, shape: tuple[int, ...]) -> Non
     assert rows.shape[0] == {"CONV2D": 5, "DEPTHWISE_CONV2D": 8, "MATMUL": 6}[op]
 
 
+def test_float_layers_and_their_inputs() -> None:
+    """An input that float layers alone read is fp32; the last layer's output too, where it is one of them."""
+
+    def floats(*rules: str) -> frozenset[str]:
+        block = prepared(CHAIN).main
+        return stay_float(block, resolve(block, [parse_rule(rule) for rule in rules]))
+
+    assert floats() == frozenset()
+    assert floats("second=float") == {"second"}
+    assert floats("first=float") == {"x", "first", "clamp", "pool"}
+    ready = attach(CHAIN, STATISTICS, MINMAX, [LayerRule("second", "float"), LayerRule("third", "int16")])
+    mixed = quantize(ready, floats=floats("second=float"))
+    assert convolutions(mixed) == [("i8", "i8"), ("fp32", "fp32"), ("i16", "i8")]
+    assert mean_square(mixed) < mean_square(quantized())
+
+
+@pytest.mark.parametrize(("scheme", "per_channel"), [(replace(MINMAX, weights_per_channel=False), False),
+                                                     (replace(MINMAX, power_of_two=True), True)])  # fmt: skip
+def test_the_scheme_of_weights_reaches_networks_made_from_statistics(scheme: Scheme, per_channel: bool) -> None:
+    ready = attach(CHAIN, STATISTICS, scheme)
+    scales = [ready.main.tensors[op.inputs[1]].quant for op in ready.main.operators if op.op == "CONV2D"]
+    assert [len(quant.scale) if quant is not None else 0 for quant in scales] == ([8, 8, 5] if per_channel else [1] * 3)
+    rescales = [op.attributes["per_channel"] for op in quantize(ready).main.operators if op.op == "RESCALE"]
+    assert any(rescales) == per_channel
+    halves = {frexp(s)[0] == 0.5 for quant in scales if quant is not None for s in quant.scale}
+    assert halves == {per_channel}
+
+
 def test_what_was_chosen_in_words() -> None:
     chosen = resolve(prepared(CHAIN).main, [LayerRule("second", "int16"), LayerRule("third", "int4")])
     assert described(chosen) == "1 layers int8, 1 int16 (second), 1 int4 (third)"
@@ -225,6 +255,9 @@ def test_the_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert done.out.splitlines()[0] == "2 layers int8, 1 int16 (second)"
     assert convolutions(serialize.read(out)) == [("i8", "i8"), ("i16", "i8"), ("i8", "i8")]
+    done = command("quantize", model, "--statistics", kept, "--layer", "*=float", "--layer", "second=int8", "-o", out)
+    assert (done.code, done.out.splitlines()[0]) == (0, "2 layers float, 1 int8 (second)")
+    assert convolutions(serialize.read(out)) == [("fp32", "fp32"), ("i8", "i8"), ("fp32", "fp32")]
     done = command("quantize", model, "--statistics", kept, "--layer", "nobody=int16", "-o", out)
     assert (done.code, "'nobody = int16' matches no layer" in done.err) == (2, True)
     done = command("quantize", model, "--quant", kept, "--weight-bits", "4", "-o", out)
