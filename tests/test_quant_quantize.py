@@ -207,11 +207,9 @@ def test_the_sidecar(tmp_path: Path) -> None:
     path = sidecar.write(integer, tmp_path / "net.tosa")
     assert path == tmp_path / "net.qparams.json"
     content = json.loads(path.read_text())
-    source = {"source": "nnef_x"}
-    first = {"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5}
-    assert content["inputs"] == [first | source]
-    output = {"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}
-    assert content["outputs"] == [output]
+    x = {"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5, "source": "nnef_x"}
+    y = {"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}
+    assert (content["inputs"], content["outputs"]) == ([x], [y | {"source": "nnef_softmax"}])
     inside = [t for t in integer.main.tensors.values() if t.quant is not None and t.name not in ("x", "softmax")]
     assert [entry["name"] for entry in content["tensors"]] == [t.name for t in inside]
 
