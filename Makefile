@@ -4,6 +4,7 @@ VENV ?= .venv
 MODELS ?= ../shared/models/tosa
 CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
+INTERPRETER_VENV ?= .venv-interpreter
 BENCH_VENV ?= .venv-bench
 MINUTES ?= 10
 PROFILE ?= int
@@ -13,7 +14,7 @@ READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs conformance conformance-ci fuzz peers bench clean
+.PHONY: help demo test lint format docs conformance conformance-ci fuzz peers interpreter bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
@@ -27,6 +28,7 @@ help:
 	@echo 'make conformance-ci                  the slice that every change must pass'
 	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
 	@echo 'make peers         other consumers of our files: Vela, IREE'
+	@echo 'make interpreter   the PyTorch interpreter of NNEF documents beside ours'
 	@echo 'make bench         speed, beside other runtimes; MODELS=../shared/models/tosa'
 
 demo: $(VENV)/$(READY)
@@ -48,6 +50,7 @@ docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_operators.py
 	$(VENV)/bin/python docs/generate_matrix.py
 	$(VENV)/bin/python docs/generate_nnef.py
+	$(VENV)/bin/python docs/generate_nnef_operations.py
 	$(VENV)/bin/python docs/generate_lut.py
 
 conformance: $(CONFORMANCE_VENV)/$(READY)
@@ -63,6 +66,9 @@ fuzz: $(CONFORMANCE_VENV)/$(READY)
 peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers
 
+interpreter: $(INTERPRETER_VENV)/$(READY)
+	$(INTERPRETER_VENV)/bin/python -m pytest -q -m interpreter
+
 bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/tile.py
 	$(BENCH_VENV)/bin/python benchmarks/models.py $(MODELS)
@@ -74,6 +80,7 @@ bench: $(BENCH_VENV)/$(READY)
 $(VENV)/$(READY): EXTRAS := test
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
+$(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter
 $(BENCH_VENV)/$(READY): EXTRAS := bench
 
 %/$(READY): pyproject.toml
@@ -85,4 +92,4 @@ $(BENCH_VENV)/$(READY): EXTRAS := bench
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(BENCH_VENV) out
+	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(INTERPRETER_VENV) $(BENCH_VENV) out

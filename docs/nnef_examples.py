@@ -171,7 +171,7 @@ EXAMPLES: Final[dict[str, Example | tuple[Example, ...]]] = {
     ),
     "debox": Example("y = debox(x, size = [1, 1] + [3] * n, stride = [1, 1] + [2] * n);"),
     "argmax_pool": Example(f"y = argmax_pool(x, {WINDOW});"),
-    "sample": with_v(f"y = sample(x, i, {WINDOW});", i=CELLS),
+    "sample": with_v(f"y = sample(x, i, {WINDOW.replace('ignore', 'constant')});", i=CELLS),
     "desample": Example(
         "y = desample(x, i, size = [1, 1] + [2] * n, stride = [1, 1] + [2] * n);",
         tensors={"i": codes(lambda n: [2, 4, *SPATIAL[:n]], 2)},
