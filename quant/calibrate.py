@@ -22,7 +22,7 @@ from .quantize import prepared
 from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
 from .rules import TAKES_WIDE
 from .sharing import share
-from .weights import WEIGHTED, row_qparams, rows_of
+from .weights import WEIGHTED, own_constant, row_qparams, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,10 +158,8 @@ def attach(
         accumulator = name in producers and producers[name].op in ACCUMULATORS
         if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
             tensor.quant = quant
-    if scheme.power_of_two or not scheme.weights_per_channel:
-        _scaled_weights(ready.main, scheme)
+    _weights(ready.main, precisions, scheme)
     if bits:
-        _four_bits(ready.main, precisions)
         _narrowed(ready.main, precisions, statistics, scheme)
     return ready
 
@@ -174,29 +172,21 @@ def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bi
     return resolve(block, rules, INT4 if weight_bits == 4 else default)
 
 
-def _scaled_weights(block: Block, scheme: Scheme) -> None:
-    """Weights whose scales aren't those of rules by themselves: one per channel, whatever number it is."""
-    axis = 0 if scheme.weights_per_channel else None
-    for op in block.operators:
-        data = block.tensors[op.inputs[1]].data if op.op in WEIGHTED else None
-        if data is not None:
-            found = weight_qparams(rows_of(op.op, data), axis, power_of_two=scheme.power_of_two)
-            block.tensors[op.inputs[1]].quant = replace(found, axis=None)
-
-
-def _four_bits(block: Block, precisions: Mapping[str, str]) -> None:
-    """Int4 layers get weights of their own with QParams of 4 bits."""
-    readers = block.consumers()
+def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> None:
+    """Int4 layers get weights with QParams of 4 bits; others those of the scheme, where it isn't what rules do."""
     for layer in layers_of(block):
-        if precisions[layer.name] != INT4:
+        op = layer.op
+        if op.op not in WEIGHTED or block.tensors[op.inputs[1]].data is None:
             continue
-        op, tensor = layer.op, block.tensors[layer.op.inputs[1]]
-        if len(readers[tensor.name]) > 1:
-            tensor = block.add(replace(tensor, name=block.fresh(f"{tensor.name}_int4")))
-            block.operators.insert(0, Operator("CONST", [], [tensor.name], location=op.location))
-            op.inputs[1] = tensor.name
+        four = precisions[layer.name] == INT4
+        if not four and scheme.weights_per_channel and not scheme.power_of_two:
+            continue
+        tensor = own_constant(block, op, 1)
         assert tensor.data is not None
-        tensor.quant = row_qparams(rows_of(op.op, tensor.data), 4)
+        rows = rows_of(op.op, tensor.data)
+        axis = 0 if scheme.weights_per_channel else None
+        own = weight_qparams(rows, axis, power_of_two=scheme.power_of_two)
+        tensor.quant = row_qparams(rows, 4) if four else replace(own, axis=None)
 
 
 def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistics, scheme: Scheme) -> None:

@@ -36,7 +36,7 @@ class _Calibrate:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
-        _add_data(parser)
+        add_data(parser)
         add_scheme(parser)
         work = parser.add_argument_group("long runs")
         work.add_argument(
@@ -74,7 +74,8 @@ class _Calibrate:
         return 0
 
 
-def _add_data(parser: argparse.ArgumentParser) -> None:
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what the samples are."""
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data", metavar="FILE|DIR",
@@ -145,11 +146,11 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
     from .observe import digest
     from .records import Statistics, read
 
-    samples = _samples(args, graph)
+    samples = samples_of(args, graph)
     end = min(samples.total, args.first + args.samples if args.samples else samples.total)
     if args.samples is not None and args.first + args.samples > samples.total:
         warn(f"there are {samples.total} samples, fewer than --from {args.first} and --samples {args.samples} ask for")
-    statistics = Statistics(digest(graph), samples.describe(), _versions())
+    statistics = Statistics(digest(graph), samples.describe(), versions())
     if args.resume and kept is not None and kept.exists():
         before = read(kept)
         if (before.model, before.data) != (statistics.model, statistics.data):
@@ -163,7 +164,8 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
     return statistics
 
 
-def _samples(args: argparse.Namespace, graph: Graph) -> Samples:
+def samples_of(args: argparse.Namespace, graph: Graph) -> Samples:
+    """What the flags of `add_data` say."""
     from .data import RandomSamples, array_samples
     from .images import Preparation, image_samples, is_image_folder
 
@@ -221,7 +223,7 @@ def _count(
             done(1)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Of what decides the bytes of float activations."""
     from importlib.metadata import version
 

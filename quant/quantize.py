@@ -30,7 +30,7 @@ from . import (
     rules_softmax,
     rules_table,
 )
-from .emit import Emitter, Plain, Quantized, Real, stored_type
+from .emit import Emitter, Plain, Quantized, Real, Wide, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
@@ -52,10 +52,14 @@ FAMILIES = (
 
 @dataclass
 class Report:
-    """What is worth knowing about a quantization: `notes` for people; per accumulator the bits int32 has to spare."""
+    """What is worth knowing about a quantization: `notes` for people; per accumulator the bits int32 has to spare.
+
+    `accumulators`: the int32 or int48 tensor of each convolution and MATMUL, by its name in the `prepared` float graph.
+    """
 
     notes: list[str] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
+    accumulators: dict[str, Wide] = field(default_factory=dict)
 
 
 def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
@@ -103,6 +107,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     if report is not None:
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
+        report.accumulators.update(ctx.accumulators)
     result = dead_code.run(ctx.emitter.graph)
     if ctx.floats:
         result = composites.run(result)

@@ -46,6 +46,8 @@ class Context:
     def stays_float(self, op: Operator) -> bool:
         return bool(op.outputs) and op.outputs[0] in self.floats
 
+    accumulators: dict[str, Wide] = field(default_factory=dict)
+
     def tensor(self, name: str) -> Tensor:
         return self.block.tensors[name]
 
@@ -174,6 +176,11 @@ class Context:
         if isinstance(value, Quantized):
             stored.quant = value.quant
         return value  # type: ignore[return-value]
+
+    def accumulated(self, name: str, wide: Wide) -> None:
+        """`finish` the accumulator of a product with weights, and remember it."""
+        self.accumulators[name] = wide
+        self.finish(name, wide)
 
     def finish(self, name: str, wide: Wide) -> None:
         """An operator's accumulator: rescaled when the tensor has QParams, else, of int32, kept for its readers."""

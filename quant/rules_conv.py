@@ -19,7 +19,7 @@ from tosa_engine.errors import Unsupported
 
 from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
 from .rules import Context, rule
-from .weights import LEVELS, from_rows, row_qparams, rows_of
+from .weights import LEVELS, from_rows, row_qparams, rows_of, usable
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
@@ -68,7 +68,7 @@ def convolution(ctx: Context, op: Operator) -> None:
     attributes = {k: op.attributes[k] for k in SPATIAL[op.op]}
     attributes |= {"acc_type": acc, "local_bound": False}
     name = e.emit(op.op, inputs, f"{out}_acc", acc, ctx.shape(out), **attributes)
-    ctx.finish(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
+    ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
 
 
 @rule("MATMUL")
@@ -102,7 +102,7 @@ def matmul(ctx: Context, op: Operator) -> None:
     inputs = [a.name, b_name, e.zero_point(a.zero_point, a.dtype), e.zero_point(b_zp, a.dtype)]
     name = e.emit("MATMUL", inputs, f"{out}_acc", acc, ctx.shape(out))
     bound = e.bounded(bound, "the accumulator", ctx.source_name(out), most)
-    ctx.finish(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
+    ctx.accumulated(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
 
 
 def _weight_scales(ctx: Context, name: str, rows: Array) -> tuple[Array, int]:
@@ -111,8 +111,7 @@ def _weight_scales(ctx: Context, name: str, rows: Array) -> tuple[Array, int]:
     own = np.asarray(row_qparams(rows).scale)
     if quant is None:
         return own, 8
-    usable = quant.bits in (4, 8) and not any(quant.zero_point) and len(quant.scale) in (1, count)
-    if not usable:
+    if not usable(quant, count):
         ctx.notes.append(
             f"{ctx.source_name(name)}: weights need 4 or 8 bits, zero points of 0 and one scale or {count}; "
             f"scales are taken from the values instead"

@@ -6,16 +6,17 @@ matrix of a MATMUL, [N,C,W], has row w (the columns of all its matrices).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tosa_engine.graph import QParams
+from tosa_engine.graph import Operator, QParams
 
 from .ranges import weight_qparams
 
 if TYPE_CHECKING:
-    from tosa_engine.graph import Operator
+    from tosa_engine.graph import Block, Tensor
     from tosa_engine.types import Array, Shape
 
 # operators with a row of 8-bit activations and 4-bit weights (EXT-INT4)
@@ -68,3 +69,21 @@ def row_qparams(rows: Array, bits: int = 8) -> QParams:
 def has_weights(op: Operator, constants: frozenset[str]) -> bool:
     """Whether an operator multiplies by constant weights; `constants` are the names of the constants."""
     return op.op in WEIGHTED and op.inputs[1] in constants
+
+
+def usable(quant: QParams | None, rows: int) -> bool:
+    """Whether weights can have these QParams: 4 or 8 bits, zero points of 0, one scale or one per row."""
+    return quant is not None and quant.bits in (4, 8) and not any(quant.zero_point) and len(quant.scale) in (1, rows)
+
+
+def own_constant(block: Block, op: Operator, slot: int) -> Tensor:
+    """The constant that an operator reads, copied first where others read it too: it may be changed."""
+    tensor = block.tensors[op.inputs[slot]]
+    reads = sum(other.inputs.count(tensor.name) for other in block.operators)
+    if reads == 1 and tensor.name not in block.outputs:
+        return tensor
+    copied = block.add(replace(tensor, name=block.fresh(f"{tensor.name}/{op.name}")))
+    at = next(i for i, other in enumerate(block.operators) if other is op)
+    block.operators.insert(at, Operator("CONST", [], [copied.name], location=op.location))
+    op.inputs[slot] = copied.name
+    return copied

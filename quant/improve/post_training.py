@@ -1,0 +1,148 @@
+"""From a float network and samples to the best integer network that the chosen methods give.
+
+    result = quantize(load("net.nnef"), samples, Options(equalize=True, rounding="adaround", bias_correction=True))
+
+In this order: equalisation, balancing, calibration, the precision of layers, rounding, bias correction, quantization.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tosa_engine.errors import TosaEngineError, UsageError, raise_all
+
+from ..calibrate import Scheme, attach, resolved
+from ..layers import LayerRule, described, layers_of, stay_float
+from ..observe import collect
+from ..quantize import Report, prepared
+from ..quantize import quantize as to_integers
+from .bias import CORRECTED, correct_bias
+from .channels import scaled_by
+from .equalize import equalize
+from .rounding import ROUNDED, adaround
+from .runs import several
+from .smooth import smooth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tosa_engine.graph import Block, Graph
+    from tosa_engine.types import Array
+
+ROUNDINGS: Final = ("nearest", "adaround")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to do. `scheme`: how ranges become QParams; `equalize`: cross-layer equalisation; `smooth`: the alpha of
+    balancing, None without; `rounding`: `nearest` or `adaround`; `bias_correction`.
+
+    `rules` and `weight_bits` (8 or 4) give layers their precision; `rounding_layers` and `bias_layers` are selectors of
+    the layers for those methods, all by default; `seed` is that of `adaround`.
+    """
+
+    scheme: Scheme = field(default_factory=Scheme)
+    equalize: bool = False
+    smooth: float | None = None
+    rounding: str = "nearest"
+    bias_correction: bool = False
+    rules: tuple[LayerRule, ...] = ()
+    weight_bits: int = 8
+    rounding_layers: tuple[str, ...] = ("*",)
+    bias_layers: tuple[str, ...] = ("*",)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rounding not in ROUNDINGS:
+            raise UsageError(f"unknown rounding '{self.rounding}'; choose from: {', '.join(ROUNDINGS)}")
+        if self.weight_bits not in (4, 8):
+            raise UsageError(f"weights have 4 or 8 bits, got {self.weight_bits}")
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return asdict(self) | {"rules": [str(rule) for rule in self.rules]}
+
+
+@dataclass
+class Result:
+    """`graph`: the integer network; `ready`: the float network with QParams that it was made from, weights rounded and
+    biases corrected; `precisions` by layer; `notes`: what each method did; `report` of the last step.
+    """
+
+    graph: Graph
+    ready: Graph
+    precisions: dict[str, str]
+    notes: list[str]
+    report: Report
+
+
+def quantize(
+    graph: Graph,
+    samples: Iterable[Mapping[str, Array]],
+    options: Options | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Result:
+    """Quantize a TOSA-FP graph with samples: arrays by input name, fp32, several times read.
+
+    `tell` gets each of the notes as soon as it is known: long methods report layer by layer.
+
+    Raises:
+        UsageError: selectors that match no layer (Problems for several), an iterator instead of a list of samples.
+        DataError: no sample, NaN or infinity in an activation.
+        Problems: what `quant.quantize.quantize` finds.
+    """
+    options = options or Options()
+    several(samples)
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        tell(text)
+
+    block = prepared(graph).main
+    precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
+    floats = stay_float(block, precisions)
+    for_rounding, for_bias = _chosen(block, options)
+    note(f"precision: {described(precisions)}")
+    if options.equalize:
+        graph, totals = equalize(graph)
+        note(f"equalize: {scaled_by(totals)}")
+    if options.smooth is not None:
+        graph, totals = smooth(graph, samples, options.smooth)
+        note(f"smooth: {scaled_by(totals)}")
+    statistics = collect(graph, enumerate(samples))
+    reference = ready = attach(graph, statistics, options.scheme, options.rules, options.weight_bits)
+    if options.rounding == "adaround":
+        ready = adaround(
+            reference, ready, samples,
+            layers=for_rounding, floats=floats, seed=options.seed, done=lambda r: note(f"adaround: {r}"),
+        )  # fmt: skip
+    if options.bias_correction:
+        ready = correct_bias(
+            reference, ready, samples, layers=for_bias, floats=floats, done=lambda c: note(f"bias: {c}")
+        )
+    report = Report()
+    return Result(to_integers(ready, report, floats), ready, precisions, notes, report)
+
+
+def _chosen(block: Block, options: Options) -> tuple[list[str], list[str]]:
+    """The results of the operators that rounding and bias correction work on."""
+    layers, problems = layers_of(block), list[TosaEngineError]()
+    found = []
+    wanted = (
+        ("adaround", options.rounding == "adaround", options.rounding_layers, ROUNDED),
+        ("bias correction", options.bias_correction, options.bias_layers, CORRECTED),
+    )
+    for method, asked, selectors, operators in wanted:
+        able = [layer for layer in layers if layer.op.op in operators]
+        chosen = []
+        for selector in selectors if asked else ():
+            matched = [layer.op.outputs[0] for layer in able if layer.matches(selector)]
+            if not matched:
+                names = ", ".join(layer.name for layer in able[:8]) or "none"
+                problems.append(UsageError(f"'{selector}' matches no layer for {method}; there are {names}"))
+            chosen += matched
+        found.append(chosen)
+    raise_all(problems, f"{len(problems)} selectors match no layer:")
+    return found[0], found[1]
