@@ -76,7 +76,6 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str]]:
     from .layers import described, stay_float
     from .quantize import prepared
 
-
     if args.statistics is None:
         return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset()
     graph, scheme, rules = load_with(args.model), scheme_of(args), rules_of(args)

@@ -256,9 +256,12 @@ def test_the_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
     assert done.out.splitlines()[0] == "precision: 2 layers int8, 1 int16 (second)"
     assert convolutions(serialize.read(out)) == [("i8", "i8"), ("i16", "i8"), ("i8", "i8")]
     done = command("quantize", model, "--statistics", kept, "--layer", "*=float", "--layer", "second=int8", "-o", out)
-    assert (done.code, done.out.splitlines()[0]) == (0, "2 layers float, 1 int8 (second)")
+    assert (done.code, done.out.splitlines()[0]) == (0, "precision: 2 layers float, 1 int8 (second)")
     assert convolutions(serialize.read(out)) == [("fp32", "fp32"), ("i8", "i8"), ("fp32", "fp32")]
     done = command("quantize", model, "--statistics", kept, "--layer", "nobody=int16", "-o", out)
     assert (done.code, "'nobody = int16' matches no layer" in done.err) == (2, True)
     done = command("quantize", model, "--quant", kept, "--weight-bits", "4", "-o", out)
-    assert (done.code, "--weight-bits needs ranges for these precisions: give --statistics or --data" in done.err) == (2, True)
+    assert (done.code, "--weight-bits needs ranges for these precisions: give --statistics or --data" in done.err) == (
+        2,
+        True,
+    )

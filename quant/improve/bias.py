@@ -66,7 +66,8 @@ def correct_bias(
     """A copy of `ready` with corrected biases.
 
     `reference` is the float network, `ready` the one that is quantized; `layers` are the names of the first outputs of
-    the operators to correct (None: all with a bias), `floats` those of the ones that stay in float. Every fourth sample is held back. `done` is called after each.
+    the operators to correct (None: all with a bias), `floats` those of the ones that stay in float. Every fourth sample
+    is held back. `done` is called after each.
 
     Raises UsageError when there are fewer than two samples.
     """

@@ -74,9 +74,9 @@ def adaround(
     """A copy of `ready` whose weights are multiples of their scales: quantization then takes those integers.
 
     `reference` is the float network, `ready` the same with QParams attached; `layers` are the names of the first
-    outputs of the operators to round (None: all that can be), `floats` those of the ones that stay in float. Layers are done in execution order, each on the inputs
-    that the integer network gives it. `done` is called after each. The same seed, samples and network give the same
-    bytes.
+    outputs of the operators to round (None: all that can be), `floats` those of the ones that stay in float. Layers are
+    done in execution order, each on the inputs that the integer network gives it. `done` is called after each. The same
+    seed, samples and network give the same bytes.
     """
     made = ready.copy()
     block = made.main
