@@ -157,14 +157,14 @@ def large(lines: int) -> str:
     return "\n".join([*text, f"    y = relu(r{count});", "}"])
 
 
-def test_ten_thousand_lines_load_in_three_seconds(tmp_path: Path, report) -> None:
+def test_ten_thousand_lines_load_in_two_seconds(tmp_path: Path, report) -> None:
     (tmp_path / "graph.nnef").write_text(large(10_000))
     times = []
     for _ in range(2):
         start = time.process_time()
         graph = nnef.load(tmp_path)
         times.append(time.process_time() - start)
-    report(f"an NNEF document of 10,000 lines loads in {min(times):.1f} s; the aim is less than 3 s on a quiet machine")
+    report(f"an NNEF document of 10,000 lines loads in {min(times):.1f} s; the aim is less than 2 s on a quiet machine")
     assert len(graph.main.operators) > 9000
-    assert min(times) < 9
+    assert min(times) < 6
     assert gc.isenabled()

@@ -1,5 +1,5 @@
 """Graph to graph. Each pass is a module with `run(graph) -> Graph`: the input isn't changed, the result is legal, and
-computes the same values (batch_norm: up to rounding).
+computes the same values (batch_norm: up to rounding). `change(graph)` does the same to the graph itself.
 
 `PIPELINE` is what front ends run, in this order; `composites` expands named groups for files and plans.
 """
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
 
     from ..graph import Graph
 
-PIPELINE: Final[Mapping[str, Callable[[Graph], Graph]]] = {
-    "folding": folding.run,
-    "layout": layout.run,
-    "folding of what layout moved": folding.run,
-    "batch_norm": batch_norm.run,
-    "dead_code": dead_code.run,
-    "names": names.run,
+PIPELINE: Final[Mapping[str, Callable[[Graph], None]]] = {
+    "folding": folding.change,
+    "layout": layout.change,
+    "folding of what layout moved": folding.change,
+    "batch_norm": batch_norm.change,
+    "dead_code": dead_code.change,
+    "names": names.change,
 }
 
 
 def run_pipeline(graph: Graph) -> Graph:
-    """All passes of `PIPELINE`."""
-    for run in PIPELINE.values():
-        graph = run(graph)
-    return graph
+    """All passes of `PIPELINE`, on one copy of the graph."""
+    changed = graph.copy()
+    for change in PIPELINE.values():
+        change(changed)
+    return changed
 
 
 __all__ = ["PIPELINE", "batch_norm", "composites", "dead_code", "folding", "layout", "names", "run_pipeline"]

@@ -26,7 +26,12 @@ CONVOLUTIONS: Final = ("CONV2D", "DEPTHWISE_CONV2D")
 def run(graph: Graph) -> Graph:
     """The graph with such operators folded, where the convolution's result has no other use and isn't an output."""
     folded = graph.copy()
-    for _, block in folded.blocks():
+    change(folded)
+    return folded
+
+
+def change(graph: Graph) -> None:
+    for _, block in graph.blocks():
         readers = block.consumers()  # folding changes no reader of a tensor that stays
         operators, gone = [], set[int]()
         for operator in block.operators:
@@ -35,7 +40,6 @@ def run(graph: Graph) -> Graph:
             if id(operator) not in gone:
                 operators.append(operator)
         block.operators = operators
-    return folded
 
 
 @dataclass

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 def run(graph: Graph) -> Graph:
     """The graph without them. Inputs and outputs of blocks stay."""
     cleaned = graph.copy()
-    for _, block in cleaned.blocks():
-        _clean(block)
+    change(cleaned)
     return cleaned
+
+
+def change(graph: Graph) -> None:
+    for _, block in graph.blocks():
+        _clean(block)
 
 
 def _clean(block: Block) -> None:

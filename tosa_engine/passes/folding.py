@@ -22,12 +22,18 @@ MAX_GROWTH: Final = 1 << 24  # elements; larger results are folded only when the
 def run(graph: Graph) -> Graph:
     """The graph with constant subgraphs evaluated. What a REQUIRE forbids is left for the run to report."""
     folded = graph.copy()
-    for _, block in folded.blocks():
-        block.operators = [_fold(block, operator) for operator in block.operators]
+    change(folded)
     return folded
 
 
+def change(graph: Graph) -> None:
+    for _, block in graph.blocks():
+        block.operators = [_fold(block, operator) for operator in block.operators]
+
+
 def _fold(block: Block, operator: Operator) -> Operator:
+    if any(block.tensors[n].data is None for n in operator.inputs):
+        return operator
     inputs = [block.tensors[n] for n in operator.inputs]
     if isinstance(operator, Composite) or operator.op not in TABLE or not inputs or len(operator.outputs) != 1:
         return operator
@@ -35,7 +41,7 @@ def _fold(block: Block, operator: Operator) -> Operator:
         return operator
     output = block.tensors[operator.outputs[0]]
     elements = max(types.count(t.shape or ()) for t in inputs)
-    if any(t.data is None for t in inputs) or output.shape is None or output.size > max(elements, MAX_GROWTH):
+    if output.shape is None or output.size > max(elements, MAX_GROWTH):
         return operator
     call = bind_operator(operator, block)
     arrays: dict[str, Array | list[Array]] = {}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..graph import Block, Operator, Tensor, copy_operator
+from ..graph import Block, Operator, Tensor, copy_operator, copy_tensor
 from .emit import Emitter
 from .layout_rules import RULES
 from .views import reshaped
@@ -30,9 +30,13 @@ Perms = tuple[int, ...]
 def run(graph: Graph) -> Graph:
     """The graph with fewer transposes; it computes the same values."""
     moved = graph.copy()
-    for region in moved.regions:
-        region.blocks = [Walk(block).run() for block in region.blocks]
+    change(moved)
     return moved
+
+
+def change(graph: Graph) -> None:
+    for region in graph.regions:
+        region.blocks = [Walk(block).run() for block in region.blocks]
 
 
 def compose(first: Sequence[int], second: Sequence[int]) -> Perms:
@@ -59,7 +63,7 @@ class Walk:
         self.stand_ins: dict[str, tuple[Tensor, Perms]] = {}
         self._made: dict[tuple[str, Perms], Tensor] = {}
         for name in dict.fromkeys(old.inputs):
-            self._bind(name, self.new.add(replace(old.tensors[name])))
+            self._bind(name, self.new.add(copy_tensor(old.tensors[name])))
 
     def run(self) -> Block:
         for operator in self.old.operators:
@@ -106,7 +110,7 @@ class Walk:
         copied.inputs, copied.attributes = [t.name for t in inputs], dict(attributes)
         outputs = []
         for name in operator.outputs:
-            tensor = replace(self.old.tensors[name])
+            tensor = copy_tensor(self.old.tensors[name])
             moved = bool(perms) and perms != tuple(range(len(perms)))
             if moved:
                 assert tensor.shape is not None
@@ -184,4 +188,4 @@ class Walk:
             self.emit.producers[name] = producer
         else:
             self.new.operators.append(Operator("IDENTITY", [plain.name], [name], location=old.source))
-            self.new.add(replace(old))
+            self.new.add(copy_tensor(old))

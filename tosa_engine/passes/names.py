@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 def run(graph: Graph) -> Graph:
     """The graph with tensors renamed; of several views of one value the first takes the name. Values don't change."""
     named = graph.copy()
-    for _, block in named.blocks():
-        _rename(block)
+    change(named)
     return named
+
+
+def change(graph: Graph) -> None:
+    for _, block in graph.blocks():
+        _rename(block)
 
 
 def _rename(block: Block) -> None:

@@ -6,6 +6,7 @@ They are called kinds here, because `type` and `types` have other meanings in th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = "Primitive | TensorOf | ArrayOf | TupleOf | Unknown"
 GENERIC: Final = "?"
+KEPT: Final = 1024  # types whose answers are kept: a document has few of them, and asks for every argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,18 @@ def parts(kind: Kind) -> Iterator[Kind]:
             yield from parts(item)
 
 
+@lru_cache(KEPT)
 def is_generic(kind: Kind) -> bool:
     return any(part in (Primitive(GENERIC), TensorOf(GENERIC)) for part in parts(kind))
 
 
+@lru_cache(KEPT)
 def has_tensor(kind: Kind) -> bool:
     """Whether it isn't an attribute type."""
     return any(isinstance(part, TensorOf) for part in parts(kind))
 
 
+@lru_cache(KEPT)
 def has_unknown(kind: Kind) -> bool:
     return any(part is UNKNOWN for part in parts(kind))
 
