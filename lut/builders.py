@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
     Int8Array = np.ndarray[Any, np.dtype[np.int8]]
     Int16Array = np.ndarray[Any, np.dtype[np.int16]]
     Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -65,6 +66,12 @@ def table_8(
     return np.array(entries, np.int8)
 
 
+def values_16(function: Callable[[float], float], in_scale: float) -> FloatArray:
+    """The function at the inputs -32768 .. 32768 of an int16 TABLE, the last of which never occurs: float64 [65537]."""
+    _check_scales(in_scale)
+    return np.array([function(in_scale * q) for q in range(INT16_MIN, INT16_MAX + 2)], np.float64)
+
+
 def table_16(function: Callable[[float], float], in_scale: float, out_scale: float) -> Int16Array:
     """The 513 entries of an int16 TABLE, symmetric on both sides (zero points 0).
 
@@ -76,16 +83,19 @@ def table_16(function: Callable[[float], float], in_scale: float, out_scale: flo
     or when two neighbouring entries are farther apart than int16 holds (the REQUIRE of TABLE, label TABLE.R1).
     """
     _check_scales(in_scale, out_scale)
-    entries = [
-        _entry(function(in_scale * (node << FRACTION_BITS)), out_scale, 0, INT16_MIN, INT16_MAX)
-        for node in range(-256, 257)
-    ]
+    entries = sampled_16([function(in_scale * (node << FRACTION_BITS)) for node in range(-256, 257)], out_scale)
     for i, (base, following) in enumerate(pairwise(entries)):
         if not INT16_MIN <= following - base <= INT16_MAX:
             raise TableRangeError(
                 f"entries {i} and {i + 1} are {base} and {following}: their difference must fit int16 (TABLE.R1)"
             )
     return np.array(entries, np.int16)
+
+
+def sampled_16(nodes: Sequence[float], out_scale: float) -> list[int]:
+    """The entries nearest to the function's values at the 513 nodes; neighbours may be too far apart for TABLE.R1."""
+    _check_scales(out_scale)
+    return [_entry(value, out_scale, 0, INT16_MIN, INT16_MAX) for value in nodes]
 
 
 def lookup_16(table: Int16Array, values: Int16Array) -> Int32Array:

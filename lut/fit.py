@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .builders import FRACTION_BITS, INT16_MAX, INT16_MIN, table_16
-from .truth import truth_16
+from .builders import FRACTION_BITS, INT16_MAX, INT16_MIN, sampled_16, values_16
+from .truth import truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ POINTS: Final = 1 << FRACTION_BITS
 REACH: Final = np.arange(-3, 4)  # candidates for an entry, in steps
 # the last input of the last interval, 32768, never occurs; every other one does
 FRACTIONS: Final = np.arange(POINTS) / POINTS
+QUICK_STEPS: Final = (4, 1, 1)
 SLACK: Final = 1e-9  # LSB: errors are sums of a few doubles of at most 2^16
 
 
@@ -41,10 +42,23 @@ def fit_16(function: Callable[[float], float], in_scale: float, out_scale: float
     Where the function leaves int16, the end of the range is the right answer. For 256 entries there is nothing to fit:
     every input has an entry of its own, and `table_8` takes the nearest.
 
-    Raises TableRangeError as `table_16` does, and when the function is NaN for an input between the nodes.
+    Raises TableRangeError when a scale isn't finite and positive or the function is NaN for an input. Where `table_16`
+    has neighbours too far apart (TABLE.R1: a pole between them), the entries behind give way.
     """
-    wanted = truth_16(function, in_scale, out_scale).reshape(INTERVALS, POINTS)
-    best = table_16(function, in_scale, out_scale).astype(np.int64)
+    return fit_values_16(values_16(function, in_scale), out_scale)
+
+
+def fit_values_16(values: FloatArray, out_scale: float, quick: bool = False) -> Int16Array:
+    """The same from the function's values at the inputs -32768 .. 32768: float64 [65537] (`values_16`).
+
+    `quick` searches near the sampled table only, which is enough but for the intervals beside a pole.
+    """
+    wanted = truth_of(values, out_scale).reshape(INTERVALS, POINTS)
+    best = _joined(sampled_16(values[::POINTS].tolist(), out_scale))
+    if quick:
+        for step in QUICK_STEPS:
+            best = _improve(best, step, wanted)
+        return best.astype(np.int16)
     step = 1 << max(0, int(np.ceil(np.log2(max(_errors(best[:-1], best[1:], wanted)[0].max(), 1.0)))))
     while step:
         better = _improve(best, step, wanted)
@@ -52,6 +66,13 @@ def fit_16(function: Callable[[float], float], in_scale: float, out_scale: float
             step //= 2
         best = better
     return best.astype(np.int16)
+
+
+def _joined(entries: list[int]) -> Int64Array:
+    """The entries with every step in int16: each is as near to its value as the one before it allows."""
+    for i in range(1, len(entries)):
+        entries[i] = min(max(entries[i], entries[i - 1] + INT16_MIN), entries[i - 1] + INT16_MAX)
+    return np.array(entries, np.int64)
 
 
 def _errors(base: Int64Array, following: Int64Array, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .builders import TableRangeError
+from .builders import TableRangeError, values_16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,15 @@ def truth_16(function: Callable[[float], float], in_scale: float, out_scale: flo
 
     Raises TableRangeError when the function is NaN for one of them.
     """
-    steps = _steps([function(in_scale * q) for q in range(-(1 << 15), 1 << 15)], out_scale, -(1 << 15))
-    return np.clip(steps, -32768.0, 32767.0)
+    return truth_of(values_16(function, in_scale), out_scale)
 
 
-def _steps(values: list[float], scale: float, first: int) -> FloatArray:
+def truth_of(values: FloatArray, out_scale: float) -> FloatArray:
+    """The same from the function's values at all inputs (`values_16`)."""
+    return np.clip(_steps(values[: 1 << 16], out_scale, -(1 << 15)), -32768.0, 32767.0)
+
+
+def _steps(values: list[float] | FloatArray, scale: float, first: int) -> FloatArray:
     array = np.asarray(values, np.float64)
     if np.isnan(array).any():
         raise TableRangeError(f"the function is NaN at the input {first + int(np.isnan(array).argmax())}")

@@ -127,6 +127,16 @@ class Emitter:
         self.block.operators.append(Operator(op, list(inputs), [name], attributes, self.location))
         return name
 
+    def rename(self, old: str, new: str) -> None:
+        """Give a tensor that nobody reads yet another name, if that is free."""
+        if new in self.block.tensors:
+            return
+        tensor = self.block.tensors.pop(old)
+        tensor.name = new
+        self.block.add(tensor)
+        for op in self.block.operators:
+            op.outputs = [new if name == old else name for name in op.outputs]
+
     def zero(self, dtype: DType = types.i32) -> str:
         return self.constant(f"zero_{dtype}", dtype, [0])
 

@@ -107,7 +107,7 @@ def layers_of(block: Block) -> list[Layer]:
     found: list[Layer] = []
     owner: dict[str, Layer] = {}
     for op in block.operators:
-        if op.op in ("CONST", "CONST_SHAPE"):
+        if op.op in ("CONST", "CONST_SHAPE") or not op.outputs:
             continue
         source = op.inputs[0] if op.inputs else ""
         moved = op.op in MOVES or (op.op == "CLAMP" and clamped_by(block, source, consumers) is not None)

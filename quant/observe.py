@@ -9,7 +9,7 @@ import numpy as np
 
 from tosa_engine.errors import DataError
 
-from .quantize import float_tensors, prepared
+from .quantize import float_tensors, prepared, unbounded
 from .records import Statistics
 from .statistics import TensorStatistics
 from .watch import Watched
@@ -33,6 +33,7 @@ class Collector:
     def __init__(self, graph: Graph, statistics: Statistics | None = None, threads: int | None = None) -> None:
         self.statistics = statistics if statistics is not None else Statistics(digest(graph))
         self._number = 0
+        self._unbounded = unbounded(graph)
         self._watched = Watched(prepared(graph), [t.name for t in float_tensors(graph)], self._see, threads)
 
     def add(self, number: int, sample: Sample) -> None:
@@ -45,10 +46,20 @@ class Collector:
         self._watched.run(sample)
 
     def _see(self, node: str, tensor: str, array: Array) -> None:
+        if tensor in self._unbounded:
+            array = finite(array)
         if not np.isfinite(array).all():
             raise DataError(f"calibration sample {self._number} gives NaN or infinity", node=node, tensor=tensor)
         if array.size:
             self.statistics.tensors.setdefault(tensor, TensorStatistics()).see(array)
+
+
+def finite(array: Array) -> Array:
+    """The array with infinities moved to its largest and least finite values (0 when it has none); NaN is 0."""
+    there = array[np.isfinite(array)]
+    low, high = (there.min(), there.max()) if there.size else (0, 0)
+    found: Array = np.nan_to_num(array, nan=0.0, posinf=high, neginf=low).astype(array.dtype)
+    return found
 
 
 def collect(graph: Graph, samples: Iterable[tuple[int, Sample]], threads: int | None = None) -> Statistics:

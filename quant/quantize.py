@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tosa_engine import types
 from tosa_engine.check import validate
 from tosa_engine.errors import Problems, TosaEngineError, Unsupported, raise_all
@@ -21,13 +23,18 @@ from tosa_engine.passes import composites, dead_code
 from tosa_engine.target import Target
 
 from . import (
+    chains,
     rules_choice,
     rules_conv,
     rules_elementwise,
     rules_float,
     rules_layout,
+    rules_plain,
+    rules_power,
     rules_reduction,
+    rules_rounding,
     rules_softmax,
+    rules_state,
     rules_table,
 )
 from .emit import Emitter, Plain, Quantized, Real, Wide, stored_type
@@ -39,15 +46,36 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Block
 
-NEEDED = {"PRO-FP": {types.fp32}, "EXT-INT16": {types.i16, types.i48}, "EXT-INT4": {types.i4}}
+NEEDED: dict[str, set[types.DType | str]] = {
+    "PRO-FP": {types.fp32}, "EXT-INT16": {types.i16, types.i48}, "EXT-INT4": {types.i4}, "EXT-VARIABLE": {"VARIABLE"},
+}  # fmt: skip
 FAMILIES = (
     rules_choice,
     rules_conv,
     rules_elementwise,
     rules_layout,
+    rules_plain,
+    rules_power,
     rules_reduction,
+    rules_rounding,
     rules_softmax,
+    rules_state,
 )  # importing registers them
+
+
+# operators that stay without a rule, and what to do instead
+REFUSED = {
+    "CUSTOM": "only its author knows what it computes; leave it out, or give its steps as operators",
+    "COND_IF": "a branch has no samples to calibrate when it isn't taken; compute both and SELECT",
+    "WHILE_LOOP": "its number of steps depends on data; unroll the loop",
+    "FFT2D": "complex values aren't quantized; multiply by the matrices of the transform (MATMUL)",
+    "RFFT2D": "complex values aren't quantized; multiply by the matrices of the transform (MATMUL)",
+    "REDUCE_PRODUCT": "a product's range grows with the number of its factors; multiply them one by one (MUL)",
+}
+
+
+MASKING = frozenset({"SELECT", "PAD", "CONCAT", "RESHAPE", "TRANSPOSE", "SLICE", "TILE", "REVERSE", "IDENTITY"})
+EXTREMES = frozenset({"REDUCE_MAX", "REDUCE_MIN", "MAX_POOL2D", "ARGMAX", "MAXIMUM", "MINIMUM", "CLAMP"})
 
 
 @dataclass
@@ -65,10 +93,10 @@ class Report:
 def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
     """The integer graph of a float graph; `graph` isn't changed.
 
-    Inputs and outputs keep their names and shapes and become int8 or int16 (ARGMAX's stay int32); each carries its
+    Inputs and outputs keep their names and shapes and become int8 or int16 (indices and truths stay); each carries its
     QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. The result is
-    legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4) at level 8K,
-    and no REQUIRE can be violated.
+    legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4, EXT-VARIABLE
+    where there is state) at level 8K, and no REQUIRE can be violated.
     What writes a tensor of `floats` (names in the `prepared` graph) computes in fp32, with profile PRO-FP: it gets the
     real numbers that integers stand for, and its result becomes integers where other operators read it.
 
@@ -87,16 +115,17 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         floats=frozenset(floats),
     )
     _inputs(ctx)
-    chains = rules_table.find(ctx)
+    _no_infinity_left(ctx)
+    found_chains = chains.find(ctx)
     for op in block.operators:
-        if op.op in ("CONST", "CONST_SHAPE") or any(out in chains.inside for out in op.outputs):
+        if op.op in ("CONST", "CONST_SHAPE") or any(out in found_chains.inside for out in op.outputs):
             continue
         ctx.emitter.location = op.location
         try:
             if ctx.stays_float(op):
                 rules_float.emit(ctx, op)
-            elif op.outputs[0] in chains.roots:
-                rules_table.emit(ctx, op, chains.roots[op.outputs[0]])
+            elif op.outputs and op.outputs[0] in found_chains.roots:
+                rules_table.emit(ctx, op, found_chains.roots[op.outputs[0]])
             else:
                 _apply(ctx, op)
         except TosaEngineError as problem:
@@ -111,7 +140,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     result = dead_code.run(ctx.emitter.graph)
     if ctx.floats:
         result = composites.run(result)
-    found = {t.dtype for t in result.main.tensors.values()}
+    found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
     validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
     return result
 
@@ -122,7 +151,7 @@ def prepared(graph: Graph) -> Graph:
     infer(copied)
     kept = {
         op.op for op in copied.main.operators
-        if isinstance(op, Composite) and (op.op in RULES or rules_table.is_elementwise(op))
+        if isinstance(op, Composite) and (op.op in RULES or chains.is_elementwise(op))
     }  # fmt: skip
     if any(isinstance(op, Composite) and op.op not in kept for op in copied.main.operators):
         copied = composites.run(copied, keep=frozenset(kept))
@@ -136,15 +165,50 @@ def float_tensors(graph: Graph) -> list[Tensor]:
     return [t for t in block.tensors.values() if t.data is None and t.dtype is types.fp32]
 
 
+def unbounded(graph: Graph) -> frozenset[str]:
+    """Activations that may be infinite and be quantized all the same: those inside of chains, which nobody stores, and
+    what an infinite constant gets into (a SELECT or PAD for a maximum) before the maximum is taken.
+    """
+    block = prepared(graph).main
+    every = {t.name: UNKNOWN for t in block.tensors.values() if t.data is None and t.dtype is types.fp32}
+    ctx = Context(block, Emitter(graph), every, block.producers(), block.consumers())
+    return chains.find(ctx).inside | _masked(block, MASKING | EXTREMES)
+
+
+def _masked(block: Block, through: frozenset[str]) -> frozenset[str]:
+    """The results of operators with an infinite constant among their values, and what such operators make of them."""
+    found: set[str] = set()
+    for op in block.operators:
+        data = [block.tensors[name].data for name in op.inputs]
+        endless = any(d is not None and d.dtype.kind == "f" and np.isinf(d).any() for d in data)
+        if (endless and op.op in MASKING) or (op.op in through and not found.isdisjoint(op.inputs)):
+            found.update(op.outputs)
+    return frozenset(found)
+
+
+def _no_infinity_left(ctx: Context) -> None:
+    """An infinite value that isn't lost in a maximum would become the end of a range, which is something else."""
+    masked = _masked(ctx.block, MASKING)
+    for op in ctx.block.operators:
+        for name in masked.intersection(op.inputs):
+            if op.op not in MASKING | EXTREMES:
+                message = (
+                    f"{op.op} reads a tensor with an infinite constant in it, which integers don't have; use a finite "
+                    f"one at the end of the range, such as -30 before softmax{ctx.place(name, op)}"
+                )
+                ctx.problems.append(Unsupported(message, node=op.name, tensor=ctx.source_name(name)))
+
+
 def _apply(ctx: Context, op: Operator) -> None:
-    found = RULES.get(op.op)
-    if found is None:
-        out = op.outputs[0]
-        raise Unsupported(
-            f"operator {op.op} has no integer form and would remain{ctx.place(out, op)}",
-            node=op.name, tensor=ctx.source_name(out),
-        )  # fmt: skip
-    found(ctx, op)
+    if op.op in REFUSED:
+        out = next(iter((*op.outputs, *op.inputs)), "")
+        place = ctx.place(out, op) if out else ""
+        name = ctx.source_name(out) if out else ""
+        raise Unsupported(f"operator {op.op} has no integer form: {REFUSED[op.op]}{place}", node=op.name, tensor=name)
+    if rules_plain.without_floats(ctx, op):
+        rules_plain.copied(ctx, op)
+    else:
+        RULES[op.op](ctx, op)
 
 
 def _pretend(ctx: Context, op: Operator) -> None:
@@ -161,9 +225,15 @@ def _inputs(ctx: Context) -> None:
     block, made = ctx.block, ctx.emitter.block
     for name in block.inputs:
         tensor = ctx.tensor(name)
+        if tensor.dtype in (types.i32, types.bool_):
+            made.add(Tensor(name, tensor.dtype, tensor.shape, source=tensor.source))
+            made.inputs.append(name)
+            ctx.values[name] = Plain(name)
+            continue
         if tensor.dtype is not types.fp32:
-            message = f"a graph input of type {tensor.dtype}: only fp32 graphs can be quantized{ctx.place(name)}"
-            ctx.problems.append(Unsupported(message, tensor=ctx.source_name(name)))
+            message = f"a graph input of type {tensor.dtype}: quantization begins with fp32; CAST it before"
+            ctx.problems.append(Unsupported(message + ctx.place(name), tensor=ctx.source_name(name)))
+            ctx.missing.add(name)
         made.inputs.append(name)
         if name in ctx.floats:
             made.add(Tensor(name, types.fp32, tensor.shape, source=tensor.source))
@@ -185,6 +255,8 @@ def _outputs(ctx: Context) -> None:
         if value.name != name:
             old = made.tensors[value.name]
             copied = ctx.emitter.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))
-            made.tensors[copied].source, made.tensors[copied].quant = ctx.tensor(name).source, old.quant
+            made.tensors[copied].source = ctx.tensor(name).source
             value = Quantized(copied, value.quant) if isinstance(value, Quantized) else Plain(copied)
+        if isinstance(value, Quantized):
+            made.tensors[value.name].quant = value.quant
         made.outputs.append(value.name)

@@ -35,6 +35,8 @@ class Context:
     producers: Mapping[str, Operator]
     consumers: Mapping[str, list[Operator]]
     values: dict[str, Value] = field(default_factory=dict)
+    wide: dict[str, Wide] = field(default_factory=dict)  # what quantized tensors were rounded from
+    fine: dict[str, Wide] = field(default_factory=dict)  # int32 of more bits, for products
     problems: list[TosaEngineError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
@@ -115,7 +117,8 @@ class Context:
         if isinstance(value, Wide):
             return self.settle(name, value)
         if isinstance(value, Plain):
-            raise Unsupported("indices can't be computed with in integer graphs", tensor=self.source_name(name))
+            message = "indices and truths aren't numbers of a quantized tensor; put a CAST between"
+            raise Unsupported(message, tensor=self.source_name(name))
         return self.stored(name, value) if isinstance(value, Real) else value
 
     def stored(self, name: str, value: Real) -> Quantized:
@@ -124,9 +127,19 @@ class Context:
             self.as_stored[name] = quantized(self.emitter, value.name, name, self.qparams(name))
         return self.as_stored[name]
 
+    def accumulator(self, name: str) -> Wide:
+        """An int32 form of one scale: what the tensor was rounded from where that is known, else the tensor itself."""
+        wide = self.values.get(name) if isinstance(self.values.get(name), Wide) else self.wide.get(name)
+        if isinstance(wide, Wide) and len(wide.scale) == 1 and self.emitter.tensor(wide.name).dtype is types.i32:
+            return wide
+        x = self.quantized(name)
+        widened, bound = self.emitter.widen(x, f"{name}_wide")
+        return Wide(widened, (x.scale,), bound)
+
     def settle(self, name: str, wide: Wide) -> Quantized:
         """RESCALE an accumulator by the tensor's QParams. It then stands for the tensor."""
         quant = self.qparams(name)
+        self.wide[name] = wide
         why = f"{_shown(wide.scale)} (accumulator) / {quant.scale[0]!r} (output)"
         scales = [s / quant.scale[0] for s in wide.scale]
         stored = self.emitter.rescale(

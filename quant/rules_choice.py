@@ -1,4 +1,4 @@
-"""Comparisons, logic and choices: bool tensors are what they are, and numbers keep their integers.
+"""Comparisons and choices: numbers keep their integers.
 
 GREATER, GREATER_EQUAL and EQUAL compare both operands as int32 of one scale. Quantized numbers are equal where their
 integers are: values that differ by less than a step may compare otherwise than the floats that they stand for.
@@ -21,10 +21,11 @@ from .rules_elementwise import at_one_scale
 from .rules_layout import place, shapes_of
 
 if TYPE_CHECKING:
-    from tosa_engine.graph import Operator
+    from tosa_engine.graph import Operator, QParams
 
 
-def _plain(ctx: Context, out: str, name: str) -> None:
+def as_plain(ctx: Context, out: str, name: str) -> None:
+    """Say that a tensor of indices or of truth stands for `out`."""
     ctx.emitter.tensor(name).source = ctx.tensor(out).source or Location(name=out)
     ctx.values[out] = Plain(name)
 
@@ -44,41 +45,45 @@ def plain(ctx: Context, name: str) -> str:
 def comparison(ctx: Context, op: Operator) -> None:
     out, e = op.outputs[0], ctx.emitter
     names, _, _ = at_one_scale(ctx, op)
-    _plain(ctx, out, e.emit(op.op, names, out, types.bool_, ctx.shape(out)))
-
-
-@rule("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR", "LOGICAL_NOT", "REDUCE_ALL", "REDUCE_ANY")
-def logic(ctx: Context, op: Operator) -> None:
-    out = op.outputs[0]
-    inputs = [plain(ctx, name) for name in op.inputs]
-    _plain(ctx, out, ctx.emitter.emit(op.op, inputs, out, types.bool_, ctx.shape(out), **op.attributes))
+    as_plain(ctx, out, e.emit(op.op, names, out, types.bool_, ctx.shape(out)))
 
 
 @rule("SELECT")
 def select(ctx: Context, op: Operator) -> None:
-    """Both values take the output's QParams first; a choice between truths is one."""
+    """Both values take the output's QParams first."""
     out, e = op.outputs[0], ctx.emitter
     condition = plain(ctx, op.inputs[0])
-    if ctx.tensor(out).dtype is types.bool_:
-        inputs = [condition, *(plain(ctx, name) for name in op.inputs[1:])]
-        _plain(ctx, out, e.emit("SELECT", inputs, out, types.bool_, ctx.shape(out)))
-        return
     quant = ctx.qparams(out)
-    names = [condition]
-    for i, operand in enumerate(op.inputs[1:], 1):
-        data = ctx.constant(operand)
-        if data is not None:
-            names.append(e.constant(f"{out}_value{i}", stored_type(quant), quantize_array(data, quant)))
-            continue
-        x = ctx.quantized(operand)
-        names.append(x.name if x.quant == quant else ctx.rescaled(x, quant, f"{out}_value{i}", f"value {i}"))
+    values = [at_quant(ctx, operand, quant, f"{out}_value{i}") for i, operand in enumerate(op.inputs[1:], 1)]
+    names = [condition, *values]
     stored = e.emit("SELECT", names, ctx.final_name(out), stored_type(quant), ctx.shape(out))
     ctx.define(out, Quantized(stored, quant))
+
+
+def at_quant(ctx: Context, name: str, quant: QParams, stem: str) -> str:
+    """A float tensor or constant in integers of given QParams."""
+    data = ctx.constant(name)
+    if data is not None:
+        return ctx.emitter.constant(stem, stored_type(quant), quantize_array(data, quant))
+    x = ctx.quantized(name)
+    return x.name if x.quant == quant else ctx.rescaled(x, quant, stem, "value")
 
 
 @rule("GATHER")
 def gather(ctx: Context, op: Operator) -> None:
     place(ctx, op, ctx.quantized(op.inputs[0]), [plain(ctx, op.inputs[1])])
+
+
+@rule("SCATTER")
+def scatter(ctx: Context, op: Operator) -> None:
+    """Both sources of values take the output's QParams first."""
+    out, e = op.outputs[0], ctx.emitter
+    quant = ctx.qparams(out)
+    values, index, more = op.inputs
+    before, behind = at_quant(ctx, values, quant, f"{out}_values"), at_quant(ctx, more, quant, f"{out}_input")
+    names = [before, plain(ctx, index), behind]
+    stored = e.emit("SCATTER", names, ctx.final_name(out), stored_type(quant), ctx.shape(out))
+    ctx.define(out, Quantized(stored, quant))
 
 
 @rule("RESIZE")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
+MOST_WHOLE = 1 << 15  # whole numbers whose products fit int32
 HEADROOM = {8: 2.0**20, 16: 2.0**14}
 
 
@@ -40,6 +41,9 @@ def at_common_scale(ctx: Context, op: Operator) -> None:
 
 def at_one_scale(ctx: Context, op: Operator) -> tuple[list[str], list[int], float]:
     """Both operands as int32 of one scale: their names, their bounds, the scale."""
+    whole = [whole_numbers(ctx, name) for name in op.inputs[:2]]
+    if whole[0] is not None and whole[1] is not None:
+        return [w.name for w in whole if w is not None], [w.bound for w in whole if w is not None], 1.0
     a, b = ctx.pair(op.inputs)
     scale = max(a.scale, b.scale) / HEADROOM[max(a.quant.bits, b.quant.bits)]
     names, bounds = [], []
@@ -49,6 +53,17 @@ def at_one_scale(ctx: Context, op: Operator) -> tuple[list[str], list[int], floa
         names.append(name)
         bounds.append(bound)
     return names, bounds, scale
+
+
+def whole_numbers(ctx: Context, name: str) -> Wide | None:
+    """A tensor that is known to hold whole numbers (FLOOR, and sums and products of it) as int32, exactly."""
+    wide, data = ctx.wide.get(name), ctx.constant(name)
+    if data is not None:
+        reach = float(np.abs(data).max(initial=0.0))
+        if reach > MOST_WHOLE or not np.array_equal(data, np.rint(data)):
+            return None
+        return Wide(ctx.emitter.constant(name, types.i32, data), (1.0,), int(reach))
+    return wide if wide is not None and wide.scale == (1.0,) and wide.bound <= MOST_WHOLE else None
 
 
 def _onto_accumulator(ctx: Context, op: Operator) -> bool:
@@ -78,20 +93,48 @@ def product(ctx: Context, op: Operator) -> None:
     shift = ctx.constant(op.inputs[2])
     if shift is not None and shift.any():
         raise Unsupported(f"MUL with a shift{ctx.place(out, op)}", tensor=ctx.source_name(out))
+    whole = [whole_numbers(ctx, name) for name in op.inputs[:2]]
+    if whole[0] is not None and whole[1] is not None:
+        found = e.binary("MUL", (whole[0].name, whole[1].name), f"{out}_acc")
+        ctx.finish(out, Wide(found, (1.0,), whole[0].bound * whole[1].bound))
+        return
     names, scale, bound = [], 1.0, 1
+    room = _room(ctx, op)
     for side, operand in zip(("a", "b"), op.inputs, strict=False):
         constant = ctx.constant(operand)
-        if constant is None:
-            value = ctx.quantized(operand)
-            name, reach = e.widen(value, f"{out}_{side}")
-            names.append(name)
-            scale, bound = scale * value.scale, bound * reach
-        else:
+        if constant is not None:
             name, step = _fifteen_bits(ctx, operand, constant)
             names.append(name)
             scale, bound = scale * step, bound * 32767
+            continue
+        if operand in ctx.fine:
+            wide = _shortened(ctx, ctx.fine[operand], room, f"{out}_{side}")
+        else:
+            value = ctx.quantized(operand)
+            widened, reach = e.widen(value, f"{out}_{side}")
+            wide = Wide(widened, (value.scale,), reach)
+        names.append(wide.name)
+        scale, bound = scale * wide.scale[0], bound * wide.bound
     name = e.binary("MUL", names, f"{out}_acc")
     ctx.finish(out, Wide(name, (scale,), e.bounded(bound, "the product", ctx.source_name(out))))
+
+
+def _room(ctx: Context, op: Operator) -> int:
+    """The bits that a fine operand may have: 31 less those of the other one, or half of them each."""
+    others = [name for name in op.inputs[:2] if name not in ctx.fine]
+    if not others:
+        return 15
+    other = others[0]
+    return 31 - (15 if ctx.constant(other) is not None else ctx.quantized(other).reach.bit_length())
+
+
+def _shortened(ctx: Context, wide: Wide, bits: int, stem: str) -> Wide:
+    """At most so many bits of an int32 form."""
+    drop = max(0, wide.bound.bit_length() - bits)
+    if not drop:
+        return wide
+    name = ctx.emitter.rescale(wide.name, f"{stem}_short", types.i32, 2.0**-drop, wide.bound, why=f"2^-{drop}")
+    return Wide(name, tuple(s * 2.0**drop for s in wide.scale), (wide.bound >> drop) + 1)
 
 
 def _scaled(ctx: Context, op: Operator) -> bool:

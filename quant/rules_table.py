@@ -1,227 +1,270 @@
-"""Elementwise functions of one quantized tensor: however many float operators compute it, one TABLE does.
+"""The TABLE of a chain (`chains`), or the few tables that a steep one needs.
 
-A chain is a subgraph of elementwise operators and composites with one tensor that isn't constant at its root, in which
-nothing but results is read from outside. Values inside a chain aren't stored, so QParams for them have no effect. From
-int8 to int8 the table has 256 entries; from int16 it has 513, fitted, and the RESCALE behind it takes off the 7
-fractional bits; from int8 to int16 there are two of 256, one for each byte.
-A CLAMP on a tensor that isn't itself inside a chain begins none: saturation does its work for nothing.
+From int8 to int8 a table has 256 entries; from int16 it has 513, fitted, and the RESCALE behind it takes off the 7
+fractional bits; from int8 to more bits there is one of 256 for each byte.
+
+Zoom: where a function is so steep beside 0 that an input's step (of int8, if the input was rounded from more), or the
+line between two entries (of int16), is off by several steps of the output, a second table has that region alone, with
+an input a power of two finer, and SELECT takes its results there; a third the region that is still too steep.
+
+Where the function isn't defined for a number that the input's QParams can represent (the root of a negative one), the
+table has what it has for the nearest input where it is, which `Report.notes` tell.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lut import FUNCTIONS, TableRangeError, fit_16, table_8
+from lut import fit_values_16, lookup_16
 from tosa_engine import types
 from tosa_engine.errors import DataError
-from tosa_engine.graph import Block, Composite, Operator
+from tosa_engine.graph import QParams
 
-from .emit import Quantized, stored_type
+from .chains import values_of
+from .emit import Quantized, Wide, stored_type
 from .ranges import quantize_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from tosa_engine.graph import QParams
+    from tosa_engine.graph import Operator
+    from tosa_engine.types import Array
 
     from .rules import Context
 
-FRACTION = 1 / 128  # what a step of a 513-entry table's result is of a step of its entries
+    Function = Callable[[Array], Array]
 
-OPERANDS = {
-    "EXP": 1, "RECIPROCAL": 1, "NEGATE": 1, "ABS": 1, "CLAMP": 1, "LOG": 1, "SIN": 1, "COS": 1, "ERF": 1, "TANH": 1,
-    "SIGMOID": 1, "RSQRT": 1, "FLOOR": 1, "CEIL": 1, "LOGICAL_NOT": 1, "IDENTITY": 1,
-    "ADD": 2, "SUB": 2, "MUL": 2, "MAXIMUM": 2, "MINIMUM": 2, "POW": 2, "GREATER": 2, "GREATER_EQUAL": 2, "EQUAL": 2,
-    "LOGICAL_AND": 2, "LOGICAL_OR": 2, "SELECT": 3,
-}  # fmt: skip
-FORMULAS: Mapping[str, Callable[..., Any]] = {
-    "EXP": np.exp, "RECIPROCAL": np.reciprocal, "NEGATE": np.negative, "ABS": np.abs,
-    "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "MAXIMUM": np.maximum, "MINIMUM": np.minimum,
-    "LOG": np.log, "SIN": np.sin, "COS": np.cos, "ERF": FUNCTIONS["erf"], "TANH": np.tanh,
-    "SIGMOID": FUNCTIONS["sigmoid"],
-    "RSQRT": lambda x: 1 / np.sqrt(x), "FLOOR": np.floor, "CEIL": np.ceil, "POW": np.power, "IDENTITY": np.positive,
-    "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal, "EQUAL": np.equal, "LOGICAL_AND": np.logical_and,
-    "LOGICAL_OR": np.logical_or, "LOGICAL_NOT": np.logical_not, "SELECT": lambda c, yes, no: yes if c else no,
-}  # fmt: skip
+FRACTION = 1 / 128  # what a step of a 513-entry table's result is of a step of its entries
+STEEP = 2.0  # steps of the output that a table may be off beside 0 before it is zoomed
+MOST_ZOOM = 4096
+MOST_BITS = 22  # of an int32 result from int8
+# operators that read an int32 operand with more bits than 8
+TAKES_FINE = frozenset({"MUL"})
 
 
 @dataclass(frozen=True)
-class Chains:
-    """`roots`: result of a chain -> the tensor it is a function of. `inside`: results that nobody stores."""
+class Goal:
+    """What a TABLE's results shall be: `quant` of a tensor; or with `bits` up to 22 int32 of that scale."""
 
-    roots: Mapping[str, str]
-    inside: frozenset[str]
+    quant: QParams
+    bits: int = 0
 
+    @property
+    def step(self) -> float:
+        return self.quant.scale[0]
 
-def find(ctx: Context) -> Chains:
-    """The chains of the float graph.
-
-    A tensor that several operators read is inside a chain when all of them compute functions of the same root.
-    """
-    reach = _functions(ctx)
-    root: dict[str, str] = {}
-    function_of: dict[str, str] = {}
-    stored = set(ctx.block.outputs)
-    for op in ctx.block.operators:
-        operands = [] if ctx.stays_float(op) else _operands(ctx.block, op)
-        out = op.outputs[0] if op.outputs else ""
-        at = {root.get(name, name) for name in operands} if operands else set()
-        begins = bool(operands) and all(name not in root for name in operands)
-        if len(at) == 1 and not (begins and _left_to_rules(ctx, op, next(iter(at)))) and _same_shape(ctx, out, at):
-            function_of[out] = next(iter(at))
-            readers = ctx.consumers.get(out, [])
-            if not ctx.is_output(out) and all(reach.get(r.outputs[0]) == reach.get(out) for r in readers) and readers:
-                root[out] = function_of[out]
-            else:
-                stored.add(out)
-        else:
-            stored.update(op.inputs)
-    _without_truths(ctx, function_of, stored)
-    roots = {out: base for out, base in function_of.items() if out in stored}
-    return Chains(roots, frozenset(function_of) - frozenset(roots))
-
-
-def _functions(ctx: Context) -> dict[str, str]:
-    """Of every tensor that is an elementwise function of a single other one: which, as far back as it goes."""
-    found: dict[str, str] = {}
-    for op in ctx.block.operators:
-        operands = [] if ctx.stays_float(op) else _operands(ctx.block, op)
-        at = {found.get(name, name) for name in operands}
-        begins = bool(operands) and all(name not in found for name in operands)
-        if (
-            len(at) == 1
-            and _same_shape(ctx, op.outputs[0], at)
-            and not (begins and _left_to_rules(ctx, op, next(iter(at))))
-        ):
-            found[op.outputs[0]] = next(iter(at))
-    return found
-
-
-def _without_truths(ctx: Context, function_of: dict[str, str], stored: set[str]) -> None:
-    """A bool that is read from outside of a chain is the result of a comparison, not of a TABLE."""
-    for op in reversed(ctx.block.operators):
-        out = op.outputs[0] if op.outputs else ""
-        if out in function_of and out in stored and ctx.tensor(out).dtype is types.bool_:
-            del function_of[out]
-            stored.update(op.inputs)
-
-
-def _left_to_rules(ctx: Context, op: Operator, base: str) -> bool:
-    """A first CLAMP is saturation; arithmetic on a tensor without QParams works on its accumulator."""
-    return (
-        op.op in ("CLAMP", "IDENTITY")
-        or ctx.tensor(base).dtype is not types.fp32
-        or (op.op in ("ADD", "SUB", "MUL") and base not in ctx.quant)
-    )
-
-
-def _same_shape(ctx: Context, out: str, at: set[str]) -> bool:
-    return ctx.shape(out) == ctx.shape(next(iter(at)))
-
-
-def _operands(block: Block, op: Operator) -> list[str]:
-    """The inputs of an elementwise operator that aren't constant; nothing when it isn't elementwise with numbers."""
-    if is_elementwise(op) and isinstance(op, Composite):
-        return list(op.inputs)
-    if isinstance(op, Composite) or op.op not in OPERANDS:
-        return []
-    names = op.inputs[: OPERANDS[op.op]]
-    data = [block.tensors[name].data for name in names]
-    if any(d is not None and d.size != 1 for d in data):
-        return []
-    return [name for name, d in zip(names, data, strict=True) if d is None]
-
-
-def is_elementwise(op: Operator) -> bool:
-    """A composite that a TABLE can stand for: a function by name, or a body of elementwise operators."""
-    if not isinstance(op, Composite):
-        return op.op in OPERANDS
-    if len(op.inputs) != 1:
-        return False
-    if _by_name(op):
-        return True
-    return all(o.op in ("CONST", "CONST_SHAPE") or bool(_operands(op.body, o)) for o in op.body.operators)
-
-
-def _by_name(op: Composite) -> bool:
-    """Whether the composite is a function of `lut`: one with attributes (a slope, say) is what its body computes."""
-    return op.op in FUNCTIONS and not op.attributes
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The largest and least results, in steps."""
+        if self.bits:
+            return -float(1 << self.bits), float(1 << self.bits)
+        return float(self.quant.low - self.quant.zero_point[0]), float(self.quant.high - self.quant.zero_point[0])
 
 
 def emit(ctx: Context, op: Operator, base: str) -> None:
     """The TABLE of the chain that ends with `op`.
 
-    Raises DataError when the function is NaN for a number that the input's QParams can represent.
+    Raises DataError when the function is NaN for every number that the input's QParams can represent.
     """
-    out, e = op.outputs[0], ctx.emitter
-    x, quant = ctx.quantized(base), ctx.qparams(out)
+    out = op.outputs[0]
+    x = ctx.quantized(base)
 
-    def function(real: float) -> float:
-        return _evaluate(ctx.block, ctx.producers, out, {base: np.float64(real)})
+    def function(reals: Array) -> Array:
+        return _defined(ctx, op, values_of(ctx, out, base, reals))
 
-    try:
-        if x.dtype is types.i16:
-            name = _from_sixteen(ctx, x, function, quant, out)
-        elif quant.bits == 16:
-            name = _two_bytes(ctx, x, function, quant, out)
-        else:
-            entries = table_8(function, x.scale, x.zero_point, quant.scale[0], quant.zero_point[0])
-            name = e.table(x.name, entries, ctx.final_name(out))
-    except TableRangeError as error:
-        raise DataError(f"no TABLE for {op.op}{ctx.place(out, op)}: {error}", tensor=ctx.source_name(out)) from error
-    ctx.define(out, Quantized(name, quant))
+    if x.dtype is types.i8 and op.op in ("FLOOR", "CEIL"):
+        whole = function(_inputs(x))
+        bits = 7 if np.abs(whole).max() < 128 else 15
+        entries = np.clip(whole, -(1 << bits), (1 << bits) - 1).astype(np.int64)
+        ctx.wide[out] = Wide(_bytes(ctx, x, entries, f"{out}_exact", bits), (1.0,), 1 << bits)
+    if x.dtype is types.i8 and _stays_inside(ctx, op):
+        ctx.fine[out] = fine(ctx, x, function, out, MOST_BITS, _largest(ctx, out), base)
+        if out not in ctx.quant:
+            ctx.values[out] = ctx.fine[out]
+            return
+    quant = ctx.qparams(out)
+    found = _zoomed(ctx, x, function, Goal(quant), out, base)
+    if x.dtype is types.i16:
+        finer = 128 if quant.bits == 8 else 1
+        if finer == 1:
+            ctx.wide[out] = Wide(found, (quant.scale[0] * FRACTION,), 1 << 22)
+        found = ctx.emitter.rescale(
+            found, ctx.final_name(out), stored_type(quant), FRACTION / finer, 1 << 22,
+            output_zp=quant.zero_point[0], why=f"1 / 128 / {finer}",
+        )  # fmt: skip
+    elif quant.bits == 16:
+        found = ctx.emitter.rescale(found, ctx.final_name(out), types.i16, 1.0, 1 << 16, why="1")
+    ctx.define(out, Quantized(found, quant))
 
 
-def _from_sixteen(ctx: Context, x: Quantized, function: Callable[[float], float], quant: QParams, out: str) -> str:
-    """A table of 513 entries, for an int8 result 128 times as fine: 255 steps from its zero point fit int16."""
-    finer = 128 if quant.bits == 8 else 1
-    step = quant.scale[0] / finer
-    name = ctx.emitter.table(x.name, fit_16(function, x.scale, step), f"{out}_table")
-    return ctx.emitter.rescale(
-        name, ctx.final_name(out), stored_type(quant), FRACTION / finer, 1 << 22,
-        output_zp=quant.zero_point[0], why=f"1 / 128 / {finer}",
-    )  # fmt: skip
+def fine(
+    ctx: Context, x: Quantized, function: Function, stem: str, bits: int, most: float = np.inf, base: str = ""
+) -> Wide:
+    """A function of a quantized tensor as int32 of up to `bits` bits and a sign; results beyond `most` saturate.
+
+    `base` is the float tensor that `x` stands for, if any.
+    """
+    with np.errstate(all="ignore"):
+        values = function(_inputs(x))
+    largest = min(float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0, most)
+    sixteen = x.dtype is types.i16
+    own = min(bits, 15) if sixteen else bits
+    step = largest / ((1 << own) - 1)
+    goal = Goal(QParams((step,), (0,), 16, symmetric=True), 0 if sixteen else own)
+    name = _zoomed(ctx, x, function, goal, stem, base)
+    if not sixteen:
+        return Wide(name, (step,), 1 << own)
+    drop = max(0, 22 - bits)
+    if drop:
+        name = ctx.emitter.rescale(name, f"{stem}_short", types.i32, 2.0**-drop, 1 << 22, why=f"2^-{drop}")
+    return Wide(name, (step * 2.0 ** (drop - 7),), 1 << (22 - drop))
 
 
-def _two_bytes(ctx: Context, x: Quantized, function: Callable[[float], float], quant: QParams, out: str) -> str:
-    """From int8 to int16: every input has an entry of 16 bits, one TABLE for each of its bytes."""
+def _stays_inside(ctx: Context, op: Operator) -> bool:
+    """A result that the model has no name for, or a reciprocal, and only products read: it may have more bits."""
+    out = op.outputs[0]
+    source = ctx.tensor(out).source
+    inner = op.op in ("RECIPROCAL", "RSQRT") or (source is not None and not source.name)
+    readers = ctx.consumers.get(out, [])
+    return inner and not ctx.is_output(out) and bool(readers) and all(r.op in TAKES_FINE for r in readers)
+
+
+def _largest(ctx: Context, out: str) -> float:
+    """The largest magnitude that calibration has seen, where it has."""
+    quant = ctx.quant.get(out)
+    if quant is None:
+        return math.inf
+    return quant.scale[0] * max(quant.high - quant.zero_point[0], quant.zero_point[0] - quant.low)
+
+
+def _inputs(x: Quantized) -> Array:
+    """The real numbers of a table's inputs: 256, or 65,537 of int16 (the last never occurs)."""
+    if x.dtype is types.i16:
+        return x.scale * np.arange(-32768.0, 32769.0)
+    return x.scale * (np.arange(-128.0, 128.0) - x.zero_point)
+
+
+def _zoomed(ctx: Context, x: Quantized, function: Function, goal: Goal, stem: str, base: str) -> str:
+    """The results of all tables: int8, or int32 (from int16 with 7 more fractional bits)."""
+    wide = ctx.wide.get(base)
+    exact = wide if wide is not None and len(wide.scale) == 1 else None
+    e, found, zoom = ctx.emitter, "", 1
+    while True:
+        own = Quantized(x.name, x.quant) if zoom == 1 else _finer(ctx, x, exact, zoom, f"{stem}_zoom{zoom}")
+        with np.errstate(all="ignore"):
+            values = function(_inputs(own))
+        level = stem if zoom == 1 else f"{stem}_zoom{zoom}"
+        table, error = _table(ctx, own, values, goal, level, exact is not None)
+        found = _where(ctx, x, zoom, found, table, stem) if found else table
+        more = _factor(own, error)
+        if more < 2 or zoom * more > MOST_ZOOM or (exact is None and x.dtype is types.i8):
+            break
+        zoom *= more
+    if zoom == 1 and e.tensor(found).dtype is types.i8:
+        final = ctx.final_name(stem) if stem in ctx.block.tensors else stem
+        e.rename(found, final)
+        return final if final in e.block.tensors else found
+    return found
+
+
+def _finer(ctx: Context, x: Quantized, wide: Wide | None, zoom: int, stem: str) -> Quantized:
+    """The input with steps `zoom` times as fine, saturated."""
+    quant = QParams((x.scale / zoom,), (x.zero_point,), x.quant.bits, symmetric=x.quant.symmetric)
     e = ctx.emitter
-    values = [function(x.scale * (q - x.zero_point)) for q in range(-128, 128)]
-    if np.isnan(values).any():
-        raise TableRangeError("the function is NaN inside the table's range")
-    entries = quantize_array(np.array(values), quant).astype(np.int64)
-    parts = []
-    for stem, byte, zero, scale in (("high", entries >> 8, 0, 256.0), ("low", (entries & 255) - 128, -128, 1.0)):
-        table = e.table(x.name, byte, f"{out}_{stem}")
-        parts.append(e.rescale(table, f"{out}_{stem}_wide", types.i32, scale, 255, input_zp=zero, why=f"{scale:g}"))
-    total = e.binary("ADD", parts, f"{out}_both")
-    return e.rescale(total, ctx.final_name(out), types.i16, 1.0, 1 << 16, why="1")
+    if wide is None:
+        name = e.rescale(x.name, stem, x.dtype, float(zoom), x.reach, input_zp=x.zero_point, output_zp=x.zero_point,
+                         why=f"{zoom}")  # fmt: skip
+    else:
+        why = f"{wide.scale[0]!r} (accumulator) / {quant.scale[0]!r}"
+        name = e.rescale(wide.name, stem, x.dtype, wide.scale[0] / quant.scale[0], wide.bound,
+                         output_zp=x.zero_point, why=why)  # fmt: skip
+    return Quantized(name, quant)
 
 
-def _evaluate(block: Block, producers: Mapping[str, Operator], name: str, known: dict[str, np.float64]) -> float:
-    """The value of a tensor in a chain, in double precision, from the value at the chain's root."""
-    if name in known:
-        return float(known[name])
-    data = block.tensors[name].data
-    if data is not None:
-        return float(data.reshape(-1)[0])
-    op = producers[name]
-    operands = op.inputs if isinstance(op, Composite) else op.inputs[: OPERANDS[op.op]]
-    values = [np.float64(_evaluate(block, producers, operand, known)) for operand in operands]
-    known[name] = np.float64(_apply(op, values))
-    return float(known[name])
+def _table(ctx: Context, x: Quantized, values: Array, goal: Goal, stem: str, rounded: bool) -> tuple[str, Array]:
+    """One table, and for each of its inputs how far it is off, in steps of the output, within what the output holds.
+
+    Of int8 that is how far the function goes in half a step of an input that was rounded from more bits.
+    """
+    low, high = goal.ends
+    if x.dtype is types.i16:
+        finer = 128 if goal.quant.bits == 8 else 1
+        entries = fit_values_16(values, goal.step / finer, quick=True)
+        wanted = np.clip(values[:-1] / goal.step, low, high)
+        got = np.clip(lookup_16(entries, np.arange(-32768, 32768).astype(np.int16)) * FRACTION / finer, low, high)
+        return ctx.emitter.table(x.name, entries, f"{stem}_table"), np.abs(got - wanted)
+    steps = np.clip(np.nan_to_num(values / goal.step, posinf=1e15, neginf=-1e15), low, high)
+    slope = np.abs(np.gradient(steps)) / 2 if rounded else np.zeros(256)
+    if goal.bits:
+        slope = slope * (255.0 / max(float(np.ptp(steps)), 1.0))  # as if the result had 8 bits
+        whole = QParams((goal.step,), (0,), goal.bits + 1)
+        return _bytes(ctx, x, quantize_array(values, whole).astype(np.int64), stem, goal.bits), slope
+    entries_8 = quantize_array(values, goal.quant)
+    if goal.quant.bits == 16:
+        return _bytes(ctx, x, entries_8.astype(np.int64), stem, 15), slope / 256
+    return ctx.emitter.table(x.name, entries_8, f"{stem}_table"), slope
 
 
-def _apply(op: Operator, values: list[np.float64]) -> float:
-    if isinstance(op, Composite):
-        if _by_name(op):
-            return FUNCTIONS[op.op](float(values[0]))
-        inner = {op.body.inputs[0]: values[0]}
-        return _evaluate(op.body, op.body.producers(), op.body.outputs[0], inner)
-    if op.op == "CLAMP":
-        return float(np.clip(values[0], op.attributes["min_val"], op.attributes["max_val"]))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return float(FORMULAS[op.op](*values))
+def _factor(x: Quantized, error: Array) -> int:
+    """How many times finer an input must be that has just the region around 0 where errors are too large."""
+    at = np.flatnonzero(error > STEEP)
+    if not at.size:
+        return 1
+    first = x.quant.low - x.zero_point if x.dtype is types.i8 else -32768
+    away = at + first
+    reach = max(float(away.max()) / max(x.quant.high - x.zero_point, 1), float(-away.min()) / max(-first, 1), 1e-9)
+    return int(2.0 ** math.floor(math.log2(1 / reach))) if reach < 0.5 else 1
+
+
+def _where(ctx: Context, x: Quantized, zoom: int, coarse: str, close: str, stem: str) -> str:
+    """`close` where the finer input isn't saturated."""
+    e, label = ctx.emitter, f"{stem}_zoom{zoom}"
+    shape = e.shape(x.name)
+    wide, _ = e.widen(x, f"{label}_input")
+    ends = ((x.quant.high - x.zero_point) // zoom - 1, -((x.zero_point - x.quant.low) // zoom) + 1)
+    high, low = (e.constant(f"{label}_end", types.i32, np.full((1,) * len(shape), end)) for end in ends)
+    inside = e.emit("GREATER", [high, wide], f"{label}_below", types.bool_, shape)
+    if x.zero_point > x.quant.low:
+        above = e.emit("GREATER", [wide, low], f"{label}_above", types.bool_, shape)
+        inside = e.emit("LOGICAL_AND", [inside, above], f"{label}_inside", types.bool_, shape)
+    return e.emit("SELECT", [inside, close, coarse], f"{label}_chosen", e.tensor(coarse).dtype, shape)
+
+
+def _defined(ctx: Context, op: Operator, values: Array) -> Array:
+    """The values with those that are NaN replaced by what the nearest input has."""
+    out = op.outputs[0]
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    if missing.all():
+        message = f"no TABLE for {op.op}{ctx.place(out, op)}: the function is NaN for every input"
+        raise DataError(message, tensor=ctx.source_name(out))
+    note = (
+        f"{ctx.source_name(out)}: {op.op} isn't defined for some of the inputs that its range can hold; there the "
+        f"table has the value of the nearest input where it is"
+    )
+    if note not in ctx.notes:
+        ctx.notes.append(note)
+    there, every = np.flatnonzero(~missing), np.arange(len(values))
+    behind = np.clip(np.searchsorted(there, every), 0, len(there) - 1)
+    before = np.maximum(behind - 1, 0)
+    nearer = (np.abs(every - there[before]) < np.abs(there[behind] - every)) & (there[before] <= every)
+    found: Array = values[there[np.where(nearer, before, behind)]]
+    return found
+
+
+def _bytes(ctx: Context, x: Quantized, entries: Array, stem: str, bits: int) -> str:
+    """int32 entries of more than a byte, from one TABLE for each of their bytes: the sum of the parts."""
+    e, total = ctx.emitter, ""
+    for byte in range(bits // 8 + 1):
+        top = byte == bits // 8
+        part = entries >> (8 * byte) if top else ((entries >> (8 * byte)) & 255) - 128
+        table = e.table(x.name, part, f"{stem}_byte{byte}")
+        scale, zero = float(1 << (8 * byte)), 0 if top else -128
+        wide = e.rescale(table, f"{stem}_part{byte}", types.i32, scale, 255, input_zp=zero, why=f"{scale!r}")
+        total = e.binary("ADD", (total, wide), f"{stem}_sum{byte}") if total else wide
+    return total

@@ -124,16 +124,17 @@ def test_every_tensor_without_parameters_is_listed() -> None:
 def test_every_operator_that_would_remain_is_listed_with_its_line() -> None:
     f = Floats()
     x = f.input((1, 3), QUANT)
-    f.op("CAST", [x], name="first", dtype=types.i32)
-    f.block.operators[-1].location = Location("net.nnef", 4, "cast_node")
-    f.op("CAST", ["first"], QUANT, name="second")
-    f.block.operators[-1].location = Location("net.nnef", 9, "back")
+    f.op("REDUCE_PRODUCT", [x], QUANT, name="first", axis=1)
+    f.block.operators[-1].location = Location("net.nnef", 4, "product_node")
+    f.op("REDUCE_PRODUCT", ["first"], QUANT, name="second", axis=0)
+    f.block.operators[-1].location = Location("net.nnef", 9, "again")
     with pytest.raises(Problems) as raised:
         quantize(f.outputs("second"))
     assert raised.value.exit_code == 5
     assert str(raised.value).splitlines()[1:] == [
-        "operator CAST has no integer form and would remain (net.nnef:4) (node 'cast_node', tensor 'first')",
-        "operator CAST has no integer form and would remain (net.nnef:9) (node 'back', tensor 'second')",
+        "operator REDUCE_PRODUCT has no integer form: a product's range grows with the number of its factors; "
+        f"multiply them one by one (MUL) (net.nnef:{line}) (node '{node}', tensor '{tensor}')"
+        for line, node, tensor in ((4, "product_node", "first"), (9, "again", "second"))
     ]
 
 
@@ -168,11 +169,11 @@ def test_a_scale_that_no_rescale_applies_names_its_parts() -> None:
     assert "(tensor 'y')" in str(raised.value)
 
 
-def test_integer_inputs_are_refused() -> None:
+def test_inputs_of_other_types_are_refused() -> None:
     f = Floats()
     x = f.input((1, 3), QUANT)
-    f.block.tensors[x].dtype = types.i32
-    with pytest.raises(Problems, match="a graph input of type i32: only fp32 graphs"):
+    f.block.tensors[x].dtype = types.fp16
+    with pytest.raises(Problems, match="a graph input of type fp16: quantization begins with fp32; CAST it before"):
         quantize(f.outputs(f.op("CAST", [x], QUANT)))
 
 
