@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tosa_engine.commands.common import add_model, add_nnef, inverted_of
 
@@ -61,12 +61,24 @@ class _Quantize:
         for note in report.notes:
             warn(note)
         serialize.write(integer, args.output)
-        beside = sidecar.write(integer, args.output)
+        made = sidecar.Record(report.notes, report.margins, _settings(args))
+        beside = sidecar.write(integer, args.output, made)
         print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
         if report.margins:
             layer = min(report.margins, key=lambda name: report.margins[name])
             print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of int32 to spare")
         return 0
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for or is the default, as plain data, for the record; without what `--quant` makes irrelevant."""
+    from importlib.metadata import version
+
+    given = {k: v for k, v in vars(args).items() if isinstance(v, (str, int, float, list)) and v not in ([], False)}
+    known = args.statistics or args.data or args.random
+    scheme = ("method", "percentile", "bits", "weights", "weight_bits", "rounding", "rounding_seed", "seed")
+    unused = {"output", "verb", "debug", *(() if known else scheme)}
+    return {"tosa-engine": version("tosa-engine")} | {k: v for k, v in given.items() if k not in unused}
 
 
 def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str]]:

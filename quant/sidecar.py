@@ -2,13 +2,15 @@
 
 A TOSA file has no place for that. Fields: `inputs` and `outputs`, lists in graph order of `name`, `shape`, `dtype` and,
 for quantized ones, `scale` and `zero_point` (real = scale * (stored - zero_point)); `tensors`, the same for every
-quantized tensor inside, with the `source`, its name in the float model, where that is another one.
+quantized tensor inside, with the `source`, its name in the float model, where that is another one; `record`, how it was
+made: `notes`, `margins` (bits that accumulators have to spare) and `settings`, for the report.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,22 +31,50 @@ def path_for(model: str | os.PathLike[str]) -> Path:
     return Path(model).with_suffix(".qparams.json")
 
 
-def to_text(graph: Graph) -> str:
+@dataclass
+class Record:
+    """How an integer graph was made: `notes` for people, per accumulator the bits to spare, the resolved settings."""
+
+    notes: list[str] = field(default_factory=list)
+    margins: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def to_text(graph: Graph, made: Record | None = None) -> str:
     inside = [t for t in graph.main.tensors.values() if t.quant is not None and t.data is None]
     borders = {*graph.main.inputs, *graph.main.outputs}
-    content = {
+    content: dict[str, Any] = {
         "inputs": [_entry(t) for t in graph.inputs],
         "outputs": [_entry(t) for t in graph.outputs],
         "tensors": [_entry(t) for t in inside if t.name not in borders],
     }
+    if made is not None:
+        content["record"] = asdict(made)
     return json.dumps(content, indent=2) + "\n"
 
 
-def write(graph: Graph, model: str | os.PathLike[str]) -> Path:
+def write(graph: Graph, model: str | os.PathLike[str], made: Record | None = None) -> Path:
     """Write the sidecar of a model file; the path it has. Raises OSError."""
     path = path_for(model)
-    write_atomically(path, to_text(graph).encode("utf-8"))
+    write_atomically(path, to_text(graph, made).encode("utf-8"))
     return path
+
+
+def record(model: str | os.PathLike[str]) -> Record:
+    """How the model was made, as its sidecar says; empty where there is none. Raises DataError for a damaged one."""
+    path = path_for(model)
+    if not path.exists():
+        return Record()
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8", errors="replace")).get("record", {})
+        notes, margins, settings = (
+            [*found.get("notes", [])],
+            {**found.get("margins", {})},
+            {**found.get("settings", {})},
+        )
+        return Record([str(n) for n in notes], {str(n): float(b) for n, b in margins.items()}, settings)
+    except (ValueError, RecursionError, AttributeError, TypeError) as problem:
+        raise DataError(f"{path}: not a file of scales and zero points: {problem}") from problem
 
 
 def attach(graph: Graph, path: str | os.PathLike[str]) -> None:

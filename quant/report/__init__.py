@@ -1,7 +1,18 @@
-"""How well an integer graph stands for the float graph it was made from, layer by layer."""
+"""How well an integer graph stands for the float graph it was made from, layer by layer.
+
+`measure` runs both and each layer alone, `page`, `to_json` and `to_csv` write what it found; `layer_errors` is the
+short form: distances in LSB.
+"""
 
 from __future__ import annotations
 
+from .advice import Advice, Files, advise, lints
+from .data import to_csv, to_json
 from .errors import LayerError, layer_errors
+from .measure import Measured, Measurement, measure
+from .page import page
 
-__all__ = ["LayerError", "layer_errors"]
+__all__ = [
+    "Advice", "Files", "LayerError", "Measured", "Measurement", "advise", "layer_errors", "lints", "measure", "page",
+    "to_csv", "to_json",
+]  # fmt: skip

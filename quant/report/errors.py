@@ -70,11 +70,16 @@ def common(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QPara
 
 
 def at_the_border(integer_graph: Graph, found: Iterable[Pair], sample: Mapping[str, Array]) -> dict[str, Array]:
-    """The integer graph's inputs: those of a float sample, quantized. Raises DataError where one has no scale."""
+    """The integer graph's inputs: those of a float sample, quantized; as they are where layers behind stay in float.
+
+    Raises DataError where an integer input has no scale.
+    """
     scales = {pair.stored: pair for pair in found}
-    lacking = [name for name in integer_graph.main.inputs if name not in scales]
+    lacking = [t.name for t in integer_graph.inputs if t.name not in scales and not t.dtype.is_float]
     if lacking:
-        raise DataError(
-            f"the scale of input {', '.join(lacking)} is unknown: give the file beside the model, or --quant"
-        )
-    return {name: quantize_array(sample[scales[name].real], scales[name].quant) for name in integer_graph.main.inputs}
+        known = "give the file beside the model, or --quant"
+        raise DataError(f"scale and zero point of input {', '.join(lacking)} are unknown: {known}")
+    return {
+        name: quantize_array(sample[scales[name].real], scales[name].quant) if name in scales else sample[name]
+        for name in integer_graph.main.inputs
+    }

@@ -1,0 +1,189 @@
+"""Measuring a quantization: both graphs run on samples, one sample in memory at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tosa_engine.errors import DataError
+
+from ..layers import layers_of
+from ..metrics import Agreement
+from ..pairs import source_of
+from ..quantize import prepared
+from ..ranges import quantize_array
+from ..sharing import MOVES
+from ..statistics import TensorStatistics
+from ..watch import Kept
+from ..weights import has_weights, rows_of
+from .errors import at_the_border, common
+from .local import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tosa_engine.graph import Block, Graph, Operator, QParams
+    from tosa_engine.types import Array
+
+    from ..layers import Layer
+    from ..pairs import Pair
+
+    Sample = Mapping[str, Array]
+
+
+@dataclass
+class Measured:
+    """One tensor of both graphs.
+
+    `name` is the float model's, `stored` the integer graph's; `operator` the float operator that writes it (empty: an
+    input), `layer` what selectors of `quantize --layer` call the layer that it is of. `local`: the integer operators
+    are given quantized floats; `cumulative`: each graph runs on its own. `beyond` counts floats that the integer tensor
+    can't hold. `peaks` are the largest weights of each output channel; `per_channel`: each has a scale of its own.
+    """
+
+    name: str
+    stored: str
+    operator: str
+    layer: str
+    dtype: str
+    quant: QParams
+    local: Agreement = field(default_factory=Agreement)
+    cumulative: Agreement = field(default_factory=Agreement)
+    seen: TensorStatistics = field(default_factory=TensorStatistics)
+    beyond: int = 0
+    peaks: tuple[float, ...] = ()
+    per_channel: bool = False
+    is_output: bool = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest real number that the integer tensor holds."""
+        q = self.quant
+        return tuple((code - q.zero_point[0]) * q.scale[0] for code in (q.low, q.high))  # type: ignore[return-value]
+
+    @property
+    def saturation(self) -> float:
+        """The share of the floats beyond the range by more than one step."""
+        return self.beyond / max(self.local.elements, 1)
+
+    def add(self, real: Array, cumulative: Array, local: Array) -> None:
+        """Count one sample's floats, and the integers of both ways."""
+        self.local.add(local, real, self.quant)
+        self.cumulative.add(cumulative, real, self.quant)
+        self.seen.see(real)
+        low, high = self.range
+        step = self.quant.scale[0] * (1 + 1e-6)  # softmax's 1.0 is just one step beyond its 255 / 256
+        self.beyond += int(np.count_nonzero((real < low - step) | (real > high + step)))
+
+
+@dataclass
+class Measurement:
+    """Everything that the report shows. `layers` in execution order; `notes` are what `quantize` said, `margins` the
+    bits that accumulators have to spare, `settings` what was resolved, all plain data.
+    """
+
+    layers: list[Measured]
+    samples: int = 0
+    notes: list[str] = field(default_factory=list)
+    margins: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> list[Measured]:
+        return [layer for layer in self.layers if layer.is_output]
+
+
+def measure(
+    float_graph: Graph,
+    integer_graph: Graph,
+    samples: Iterable[Sample],
+    qparams: Mapping[str, QParams] | None = None,
+    *,
+    threads: int | None = None,
+) -> Measurement:
+    """Run a TOSA-FP graph, the integer graph made from it, and each of its layers alone.
+
+    `samples` are float arrays by input name, read one by one: memory doesn't grow with their number. Scales and zero
+    points are those that the integer graph's tensors carry, else those of `qparams` by name.
+
+    Raises DataError when the graphs have no tensor in common, an activation isn't finite, or there is no sample.
+    """
+    found = common(float_graph, integer_graph, qparams)
+    result = Measurement(_layers(float_graph, integer_graph, found))
+    alone, given = cut(integer_graph, [p.stored for p in found])
+    floats = Kept(float_graph, [p.real for p in found], threads)
+    integers = Kept(integer_graph, [p.stored for p in found], threads)
+    locals_ = Kept(alone, alone.main.outputs, threads)
+    for sample in samples:
+        real = floats.run(sample)
+        bad = [p.real for p in found if not np.isfinite(real[p.real]).all()]
+        if bad:
+            raise DataError(f"sample {result.samples} gives NaN or infinity", tensor=bad[0])
+        border = at_the_border(integer_graph, found, sample)
+        stored = integers.run(border)
+        feeds = {given[p.stored]: quantize_array(real[p.real], p.quant) for p in found}
+        own = locals_.run({t.name: border[t.name] if t.name in border else feeds[t.name] for t in alone.inputs})
+        for layer, pair in zip(result.layers, found, strict=True):
+            layer.add(real[pair.real], stored[pair.stored], own.get(pair.stored, stored[pair.stored]))
+        result.samples += 1
+    if not result.samples:
+        raise DataError("a report needs at least one sample")
+    return result
+
+
+def _layers(float_graph: Graph, integer_graph: Graph, found: Iterable[Pair]) -> list[Measured]:
+    block = prepared(float_graph).main
+    producers = block.producers()
+    layers = {name: layer for layer in layers_of(block) for name in layer.tensors}
+    result, used = list[Measured](), set[str]()
+    for pair in found:
+        layer, tensor = layers.get(pair.real), integer_graph.main.tensors[pair.stored]
+        name = source_of(float_graph.main.tensors[pair.real]) or pair.real
+        name = name if name not in used else pair.stored  # RESHAPE and the like keep their input's source
+        used.add(name)
+        result.append(
+            Measured(
+                name,
+                pair.stored,
+                _operators(producers.get(pair.real), layer),
+                layer.name if layer is not None else "",
+                tensor.dtype.name,
+                pair.quant,
+                peaks=_peaks(block, layer.op) if layer is not None and not _moves(producers.get(pair.real)) else (),
+                per_channel=_per_channel(integer_graph.main, pair.stored),
+                is_output=pair.stored in integer_graph.main.outputs,
+            )
+        )
+    return result
+
+
+def _operators(writer: Operator | None, layer: Layer | None) -> str:
+    """What writes a tensor; with the operator before it where that is one layer with a CLAMP."""
+    if writer is None:
+        return ""
+    return f"{layer.op.op}, {writer.op}" if layer is not None and writer.op == "CLAMP" != layer.op.op else writer.op
+
+
+def _per_channel(block: Block, name: str) -> bool:
+    """Whether the RESCALE behind the sums that a tensor holds has a scale for each channel."""
+    producers = block.producers()
+    op = producers.get(name)
+    while op is not None and (_moves(op) or op.op == "CLAMP"):
+        op = producers.get(op.inputs[0])
+    return op is not None and bool(op.attributes.get("per_channel"))
+
+
+def _moves(op: Operator | None) -> bool:
+    return op is not None and op.op in MOVES
+
+
+def _peaks(block: Block, op: Operator) -> tuple[float, ...]:
+    """The largest magnitude of each output channel's weights."""
+    if not has_weights(op, frozenset(name for name, t in block.tensors.items() if t.data is not None)):
+        return ()
+    weight = block.tensors[op.inputs[1]].data
+    assert weight is not None
+    return tuple(float(v) for v in np.abs(rows_of(op.op, weight)).max(axis=1, initial=0.0))
