@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-VERBS = ("calibrate", "check", "convert", "inspect", "lut", "quantize", "run", "version", "warmup")
+VERBS = (
+    "calibrate", "check", "compare", "convert", "inspect", "lut", "quantize", "report", "run", "version", "warmup",
+)  # fmt: skip
 
 
 class Failing:
