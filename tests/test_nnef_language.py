@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nnef_tools import Run, random
+from nnef_tools import Run, random, write_nnef
+from nnef_tools import document as document_text
 
 from tosa_engine import oracle
 from tosa_engine.frontends import nnef
@@ -230,12 +232,34 @@ def test_the_standard_library_is_legal() -> None:
 
 def test_deprecated_and_unusual_things_are_warned_of() -> None:
     fragment = "fragment silu(a: tensor<scalar>) -> (b: tensor<scalar>) { b = a; }\n"
-    found = document("y = add(x = x, y = x); z = silu(x); w = softmax(x, axes = shape_of(2.0));", fragment)
+    body = """y = add(x = x, y = x); z = silu(x); w = softmax(x, axes = shape_of(2.0));
+    a = concat(values = [x], axis = 0);
+    q = linear_quantize(x, 0.0, 1.0, bits = 8);"""
+    found = document(body, fragment)
     assert found.warnings == [
         "graph.nnef:4:10: fragment 'silu' takes the place of the standard's operation",
         "graph.nnef:7:41: naming the tensor argument 'x' is deprecated",
         "graph.nnef:7:48: naming the tensor argument 'y' is deprecated",
         "graph.nnef:7:91: 'shape_of' is deprecated",
+        "graph.nnef:8:16: naming the tensor argument 'values' is deprecated",
+        "graph.nnef:9:9: 'linear_quantize' is deprecated: its name is 'min_max_linear_quantize' now",
+    ]
+
+
+def test_deprecated_values_are_warned_of(tmp_path: Path) -> None:
+    """An end of 0, parameters in the header of a tensor file, and the old name in a quantization file."""
+    body = """a = slice(x, axes = [1], begin = [1], end = [0]);
+    b = slice(x, axes = [1], begin = [2], end = [0], stride = [-1]);
+    w = variable(shape = [2, 4], label = 'w'); y = add(x, w);"""
+    codes = bytearray(nnef.write_dat(np.zeros((2, 4), np.uint8), quantized=True))
+    codes[52:60] = struct.pack("<2f", -1.0, 1.0)
+    folder = write_nnef(tmp_path / "m.nnef", document_text(body, {"x": [2, 4]}, "a, b, y"))
+    (folder / "w.dat").write_bytes(codes)
+    (folder / "graph.quant").write_text("'x': linear_quantize(min = 0.0, max = 1.0, bits = 8);\n")
+    assert nnef.load(folder).warnings == [
+        f"{folder}/graph.quant:1: 'linear_quantize' is deprecated: its name is 'min_max_linear_quantize' now",
+        f"{folder}/graph.nnef:5:9: 'slice': an end of 0 for the end of the axis is deprecated",
+        f"{folder}/w.dat: parameters of an item type are deprecated: graph.quant is the place for quantization",
     ]
 
 

@@ -49,6 +49,7 @@ THEY_REJECT = (
     r"unexpected token '\+'",  # unary plus (3.2.3)
     r"expected token ';', found '\['",  # subscripts of strings (3.3.3)
     r"operand types 'string' and 'integer' for operation '\*'",  # repeated strings (3.3.3)
+    r"could not handle extension 'tract_registry'",  # of a vendor (3.2.1)
 )
 
 

@@ -99,10 +99,14 @@ class Builder(Emitter):
         """
         if self.document.strict:
             raise self.error(message)
+        self.warn(message)
+
+    def warn(self, message: str) -> None:
+        """A warning at the operation that is being mapped."""
         place = self._operation.place
-        warning = f"{self.document.text.file}:{place.line}:{place.column}: '{self._operation.name}': {message}"
-        if warning not in self.document.warnings:
-            self.document.warnings.append(warning)
+        self.document.warn(
+            f"{self.document.text.file}:{place.line}:{place.column}: '{self._operation.name}': {message}"
+        )
 
     def operands(self, *arguments: Any) -> list[Tensor]:
         """Tensors of one rank: shapes of a lower rank have trailing extents of 1 (section 4.2.2).

@@ -40,13 +40,15 @@ class TensorFile:
     """A tensor as stored: its values and how they were stored. For quantized items the values are the stored codes.
 
     `range` holds the deprecated parameters min and max of a quantized item type, where the file has them. Codes with
-    a range are unsigned, whatever the item type (see `dequantized`).
+    a range are unsigned, whatever the item type (see `dequantized`). `parameters`: the header has deprecated parameters
+    of the item type.
     """
 
     array: Array
     item: Item
     bits: int
     range: tuple[float, float] | None = None
+    parameters: bool = False
 
 
 def read_dat(data: bytes, name: str) -> TensorFile:
@@ -88,7 +90,7 @@ def read_dat(data: bytes, name: str) -> TensorFile:
             raise DataError(f"{name}: the range of quantized items is from {low} to {high}")
         if item is Item.QUANTIZED_INT and (low not in (0.0, -high) or high <= 0 or bits < (2 if low else 1)):
             raise DataError(f"{name}: a logarithmic range starts at 0 or at minus its end, got {low} to {high}")
-    return TensorFile(_items(data, shape, item, bits, bounds is not None), item, bits, bounds)
+    return TensorFile(_items(data, shape, item, bits, bounds is not None), item, bits, bounds, any(parameters))
 
 
 def dequantized(stored: TensorFile) -> Array:

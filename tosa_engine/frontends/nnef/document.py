@@ -72,7 +72,8 @@ def evaluate(tree: SyntaxTree, checker: Checker) -> Document:
     with deep_recursion():
         document, problems = _Graph(tree, checker).run()
     raise_all(problems, f"{tree.text.file}: {len(problems)} problems")
-    document.warnings, document.strict, document.own = checker.warnings, checker.strict, checker.own
+    document.warn(*checker.warnings)
+    document.strict, document.own = checker.strict, checker.own
     return document
 
 

@@ -61,6 +61,14 @@ class Document:
     warnings: list[str] = field(default_factory=list)
     strict: bool = True
     own: Mapping[str, Declaration] = field(default_factory=dict)
+    _warned: set[str] = field(default_factory=set, repr=False)
+
+    def warn(self, *warnings: str) -> None:
+        """Add warnings, each once."""
+        for warning in warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self.warnings.append(warning)
 
     @property
     def tensors(self) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .syntax import Assignment, FragmentDefinition, Place
 
 REQUIRED: Final = object()
-DEPRECATED: Final = {"linear_quantize": "min_max_linear_quantize"}
+DEPRECATED: Final = {"linear_quantize": "min_max_linear_quantize"}  # section 4.9.5
 _SOURCE: Final = "standard.nnef"
 
 
@@ -101,6 +101,11 @@ class Library(Mapping[str, Declaration]):
 
     def __len__(self) -> int:
         return len(self._texts)
+
+
+def deprecation(name: str) -> str:
+    """What is said of a deprecated operation."""
+    return f"'{name}' is deprecated: its name is '{DEPRECATED[name]}' now"
 
 
 @functools.cache

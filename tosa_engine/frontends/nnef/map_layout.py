@@ -148,7 +148,9 @@ def slice_(b: Builder, operation: Operation) -> Tensor:
     if not len(axes) == len(begin) == len(end) or len(stride) not in (0, len(axes)):
         raise b.error("'axes', 'begin', 'end' and 'stride' have different lengths")
     steps = stride or (1,) * len(axes)
-    open_ended = all(step == 1 for step in steps)  # where an end of 0 is the axis' end (deprecated)
+    open_ended = all(step == 1 for step in steps)  # where an end of 0 is the axis' end
+    if open_ended and 0 in end:
+        b.warn("an end of 0 for the end of the axis is deprecated")
     for axis, first, last, step in zip(b.axes(axes, len(b.shape_of(x))), begin, end, steps, strict=True):
         extent = b.shape_of(x)[axis]
         if step == 0:

@@ -27,6 +27,7 @@ import numpy as np
 from ...errors import DataError, TosaEngineError, raise_all
 from ...graph import QParams
 from .dat import Item, dequantized
+from .library import DEPRECATED, deprecation
 from .parser import parse_quant
 
 if TYPE_CHECKING:
@@ -132,6 +133,10 @@ def read_quantization(text: str, file: str, inverted_scales: bool = False) -> Qu
         except DataError as problem:
             problems.append(line.error(problem.message))
     raise_all(problems, f"{file}: {len(problems)} problems")
+    for name in DEPRECATED:
+        places = [line.line for line in found.lines.values() if line.op == name]
+        if places:
+            found.warnings.append(f"{file}:{places[0]}: {deprecation(name)}")
     found.finish()
     return found
 

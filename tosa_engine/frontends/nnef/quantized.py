@@ -56,7 +56,7 @@ def quantized(document: Document, quant: Mapping[str, QParams]) -> tuple[Documen
     hints = static_hints(document, quant)
     if not isinstance(quant, Quantization):
         return document, {**hints, **quant}
-    document.warnings += [warning for warning in quant.warnings if warning not in document.warnings]
+    document.warn(*quant.warnings)
     for name, hint in hints.items():
         if name not in quant.functions:
             quant.setdefault(name, hint)
@@ -211,7 +211,7 @@ def static_hints(document: Document, quantization: Mapping[str, QParams]) -> dic
         except TosaEngineError as problem:
             raise document.text.error(f"'{operation.name}': {problem.message}", operation.place) from None
         one.finish()
-        document.warnings += [warning for warning in one.warnings if warning not in document.warnings]
+        document.warn(*one.warnings)
         found[operation.result] = one[operation.result]
         x = operation.arguments["x"]
         if isinstance(x, Name) and reads[x.text] == 1 and computed[x.text].name not in ("variable", "constant"):
@@ -241,7 +241,7 @@ def without_dynamic(document: Document) -> Document:
         operations.append(operation)
     if passed:
         names = ", ".join(f"'{op.result}'" for op in passed)
-        document.warnings.append(
+        document.warn(
             f"{document.text.file}:{passed[0].place.line}:{passed[0].place.column}: the graph computes the ranges of "
             f"{names}; integer graphs have fixed ranges, so these operations are passed over"
         )

@@ -41,12 +41,12 @@ _ONLY_IN_GRAPHS: Final = {**dict.fromkeys(_EXTERNALS, "NNEF.I5"), "variable": "N
 
 
 class Checker:
-    """What is wrong with a syntax tree (`problems`), and what is deprecated or unusual (`warnings`)."""
+    """What is wrong with a syntax tree (`problems`), and what is deprecated or unusual (`warnings`, each once)."""
 
     def __init__(self, tree: SyntaxTree, strict: bool = True) -> None:
         self.tree, self.strict = tree, strict
         self.problems: list[TosaEngineError] = []
-        self.warnings: list[str] = []
+        self._warnings: dict[str, None] = {}
         self.own: dict[str, Declaration] = {}
         vendors = vendor_library()
         self.tract = TRACT in names_of(tree.extensions)
@@ -67,9 +67,11 @@ class Checker:
     def warn(self, label: str, message: str, place: Place) -> None:
         """`label` is that of the rule that is bent, if one is."""
         shown = f"{label}: {message}" if label else message
-        warning = f"{self.tree.text.file}:{place.line}:{place.column}: {shown}"
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        self._warnings[f"{self.tree.text.file}:{place.line}:{place.column}: {shown}"] = None
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(self._warnings)
 
     def run(self) -> None:
         if self.tree.version not in VERSIONS:

@@ -27,6 +27,7 @@ from .kinds import (
     described,
     substitute,
 )
+from .library import DEPRECATED, deprecation
 from .syntax import (
     Binary,
     BuiltIn,
@@ -130,11 +131,13 @@ class Types:
             return self._undeclared(node)
         if declaration.vendor and declaration.name in vendor.UNDECLARED:
             self.bend("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node.place)
+        if declaration.standard and declaration.name in DEPRECATED:
+            self.warn("", deprecation(declaration.name), node.place)
         bound = bind(declaration, node, self.report, self.bend)
         actual = {name: self.of(argument.value, scope) for name, argument in bound.items()}
         for name, argument in bound.items():
             parameter = declaration.parameter(name)
-            if argument.name and parameter is not None and isinstance(parameter.kind, TensorOf):
+            if argument.name and parameter is not None and parameter.is_tensor and not declaration.vendor:
                 self.warn("", f"naming the tensor argument '{name}' is deprecated", argument.place)
         generic = self._generic(declaration, node, actual)
         for parameter in declaration.parameters:

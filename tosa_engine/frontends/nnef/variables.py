@@ -52,6 +52,8 @@ def read_stored(document: Document, operation: Operation) -> tuple[TensorFile, s
     name = data_file(operation)
     file = f"{document.container.label}/{name}"
     stored = read_dat(document.container.read(name), file)
+    if stored.parameters:
+        document.warn(f"{file}: parameters of an item type are deprecated: graph.quant is the place for quantization")
     shape: Shape = operation.arguments["shape"]
     if stored.array.shape != shape:
         where = f"{document.text.file}:{operation.place.line}"
