@@ -147,9 +147,14 @@ def attach(
     layer (Problems for several).
     """
     scheme = scheme or Scheme()
+    return attach_precisions(graph, statistics, scheme, resolved(prepared(graph).main, scheme, rules, weight_bits))
+
+
+def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, precisions: Mapping[str, str]) -> Graph:
+    """`attach` with a precision for every layer by its name."""
     ready = prepared(graph)
-    precisions = resolved(ready.main, scheme, rules, weight_bits)
-    bits = activation_bits(ready.main, precisions) if rules or weight_bits != 8 else {}
+    usual = INT16 if scheme.method.bits == 16 else INT8
+    bits = activation_bits(ready.main, precisions) if set(precisions.values()) != {usual} else {}
     _, by_tensor = _by_tensor(graph, statistics, scheme, bits)
     producers, consumers = ready.main.producers(), ready.main.consumers()
     for name, quant in by_tensor.items():
@@ -178,7 +183,7 @@ def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> Non
         op = layer.op
         if op.op not in WEIGHTED or block.tensors[op.inputs[1]].data is None:
             continue
-        four = precisions[layer.name] == INT4
+        four = precisions[layer.name] == INT4 and layer.takes_int4
         if not four and scheme.weights_per_channel and not scheme.power_of_two:
             continue
         tensor = own_constant(block, op, 1)

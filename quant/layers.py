@@ -121,7 +121,9 @@ def layers_of(block: Block) -> list[Layer]:
             owner[name] = layer
             layer.tensors.append(name)
             location = block.tensors[name].source
-            known = [op.name, location.name if location is not None else "", name]
+            source_name = location.name if location is not None else ""
+            # what moves values may carry the name of the operation that it moves them for: another layer
+            known = [op.name, source_name, name] if op is layer.op else [source_name, name]
             layer.names += [n for n in dict.fromkeys(known) if n and n not in layer.names]
     return found
 

@@ -83,11 +83,13 @@ class Report:
     """What is worth knowing about a quantization: `notes` for people; per accumulator the bits int32 has to spare.
 
     `accumulators`: the int32 or int48 tensor of each convolution and MATMUL, by its name in the `prepared` float graph.
+    `inside`: the tensors that nobody stores, because a TABLE computes what is made of them.
     """
 
     notes: list[str] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
     accumulators: dict[str, Wide] = field(default_factory=dict)
+    inside: set[str] = field(default_factory=set)
 
 
 def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
@@ -137,6 +139,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
         report.accumulators.update(ctx.accumulators)
+        report.inside |= chains.inside
     result = dead_code.run(ctx.emitter.graph)
     if ctx.floats:
         result = composites.run(result)

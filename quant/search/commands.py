@@ -1,0 +1,264 @@
+"""The verbs `sensitivity` and `search` of the command `tosa-engine`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tosa_engine.commands.common import add_model
+from tosa_engine.errors import DataError, UsageError
+
+from ..calibrate_command import add_data, add_scheme, samples_of, scheme_of
+from ..command_tools import load_with, warn
+from ..files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..layers import LayerRule
+    from .cheapest import Found, Target
+    from .evaluate import Evaluator, Score
+    from .journal import Journal
+    from .sensitivity import Sensitivity
+    from .units import Unit
+
+USUAL: Final = "int8"
+
+
+class _Sensitivity:
+    """`sensitivity MODEL --statistics FILE --data DATA [-o layers.txt]`."""
+
+    name = "sensitivity"
+    help = "measure what each layer's integers cost, one at a time, and which should have 16 bits"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_common(parser)
+        parser.add_argument(
+            "--share", type=_percent, default=50.0, metavar="PERCENT",
+            help="of the noise that layers which get int16 bring together; default: 50",
+        )  # fmt: skip
+
+    def run(self, args: argparse.Namespace) -> int:
+        from .sensitivity import analyse, measurements
+
+        evaluator, units, journal = _prepared(args)
+        with _bar(measurements(units), "sensitivity") as bar:
+            found = analyse(evaluator, journal, units, args.share / 100, bar.update)
+        _print_float(evaluator)
+        print("\n".join(_table(found)))
+        _finish(args, found.rules(), f"{found.mended} with", _as_json(found))
+        return 0
+
+
+class _Search:
+    """`search MODEL --statistics FILE --data DATA --sqnr DB [-o layers.txt]`."""
+
+    name = "search"
+    help = "find the cheapest precision of each layer that reaches a target, measured in integers"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_common(parser)
+        target = parser.add_argument_group("target").add_mutually_exclusive_group(required=True)
+        target.add_argument("--sqnr", type=_number, metavar="DB", help="of the outputs against the float network's")
+        target.add_argument("--accuracy", type=_percent, metavar="PERCENT", help="at least this (with --labels)")
+        target.add_argument("--drop", type=_percent, metavar="POINTS", help="at most this much less than in float")
+        parser.add_argument(
+            "--cost", choices=("both", "macs", "bytes"), default="both",
+            help="what is made least: multiplications by their bits, bytes, or the mean of both; default: both",
+        )  # fmt: skip
+        parser.add_argument(
+            "--precisions", type=_precisions, default=("int4", "int8", "int16"), metavar="NAME[,NAME]",
+            help="that layers may have; default: int4,int8,int16",
+        )  # fmt: skip
+
+    def run(self, args: argparse.Namespace) -> int:
+        from .cheapest import Search
+        from .cost import Costs
+
+        if args.sqnr is None and args.labels is None:
+            raise UsageError("--accuracy and --drop need --labels")
+        evaluator, units, journal = _prepared(args)
+        target, noise = _target(args, evaluator)
+        with _bar(None, "search") as bar:
+            search = Search(
+                evaluator, journal, units, Costs(evaluator.block), args.precisions, args.cost, bar.update
+            )  # fmt: skip
+            found = search.run(target, noise)
+        _print_float(evaluator)
+        print(f"{len(units)} layers, {found.tried} choices measured as a whole")
+        rules = _rules(units, found.chosen)
+        verdict = "" if found.reached else "the target is out of reach; nearest: "
+        title = f"{verdict}{found.score}, {100 * found.cost:.1f} % of the cost of int8 with"
+        _finish(args, rules, title, _found_json(found))
+        return 0 if found.reached else 1
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--statistics", required=True, metavar="FILE", help="what calibrate --statistics kept")
+    add_data(parser)
+    parser.add_argument(
+        "--labels", metavar="FILE", help="an .npy or FILE.npz:NAME: the right index of each sample's largest output"
+    )
+    add_scheme(parser)
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep what was measured here; a run that was interrupted goes on from it"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
+    parser.add_argument("--json", metavar="FILE", help="write all numbers here")
+
+
+def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]:
+    """All that both verbs need; what is wrong with the files is said before the first measurement."""
+    from .. import records
+    from ..calibrate import attach
+    from .evaluate import Evaluator
+    from .journal import Journal, belongs_to
+    from .units import units_of
+
+    if bool(args.data) == bool(args.random):
+        raise UsageError("samples to measure with come from one of --data and --random")
+    for path in (args.output, args.json, args.journal):
+        if path is not None and not Path(path).parent.is_dir():
+            raise FileNotFoundError(2, "no such folder", str(Path(path).parent))
+    graph, statistics, scheme = load_with(args.model), records.read(args.statistics), scheme_of(args)
+    for warning in graph.warnings:
+        warn(warning)
+    units = units_of(attach(graph, statistics, scheme))
+    evaluator = Evaluator(graph, statistics, scheme, samples_of(args, graph), args.samples, labels_of(args.labels))
+    journal = Journal(args.journal, belongs_to(evaluator))
+    if len(journal):
+        print(f"{args.journal}: {len(journal)} measurements are there already", file=sys.stderr)
+    return evaluator, units, journal
+
+
+def labels_of(text: str | None) -> list[int] | None:
+    import numpy as np
+
+    if text is None:
+        return None
+    path, bundle, key = text.rpartition(".npz:")
+    try:
+        found = np.load(path + ".npz" if bundle else text, allow_pickle=False)
+        if bundle:
+            found = found[key]
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as problem:
+        raise DataError(f"{text}: no labels there: {problem}") from problem
+    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
+        raise DataError(f"{text}: labels are a list of integers, one per sample, in an .npy or FILE.npz:NAME")
+    return [int(label) for label in found]
+
+
+def _bar(total: int | None, what: str) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=what, unit="network", disable=None)
+
+
+def _target(args: argparse.Namespace, evaluator: Evaluator) -> tuple[Target, float]:
+    """Whether a score will do, and the noise that a search begins with."""
+    if args.sqnr is not None:
+        return lambda score: score.sqnr >= args.sqnr, 10 ** (-args.sqnr / 10)
+    assert evaluator.float_accuracy is not None
+    least = args.accuracy / 100 if args.accuracy is not None else evaluator.float_accuracy - args.drop / 100
+    slack = 1e-9  # the difference of two shares of whole samples
+
+    def reached(score: Score) -> bool:
+        return score.accuracy is not None and score.accuracy >= least - slack
+
+    return reached, math.inf
+
+
+def _print_float(evaluator: Evaluator) -> None:
+    labels = "" if evaluator.float_accuracy is None else f"; in float accuracy {100 * evaluator.float_accuracy:.2f} %"
+    print(f"{evaluator.count} samples{labels}")
+
+
+def _table(found: Sensitivity) -> list[str]:
+    """What a person reads."""
+    rows: list[tuple[str, ...]] = [
+        ("layer", "operator", "it alone in int8", "it in float, others int8", "it in int16, others int8")
+    ]
+    rows += [(r.unit.name, r.unit.op, *map(_cell, (r.only, r.without, r.wide))) for r in found.rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [f"all layers in int8: {_cell(found.whole)}", "", *lines, ""]
+
+
+def _cell(found: Score | str | None) -> str:
+    return found.splitlines()[0][:60] if isinstance(found, str) else str(found)
+
+
+def _rules(units: Sequence[Unit], chosen: dict[str, str]) -> list[str]:
+    from .units import paste_ready
+
+    return paste_ready(units, chosen, USUAL)
+
+
+def _finish(args: argparse.Namespace, rules: Sequence[str | LayerRule], title: str, content: dict[str, Any]) -> None:
+    """Print the layers, and write what files were asked for."""
+    lines = [f"# {title}", *(map(str, rules) if rules else ["# every layer in int8"])]
+    print("\n".join(lines))
+    if args.output is not None:
+        write_atomically(args.output, ("\n".join(lines) + "\n").encode())
+    if args.json is not None:
+        write_atomically(args.json, (json.dumps({**content, "rules": list(map(str, rules))}, indent=1) + "\n").encode())
+
+
+def _score_json(found: Score | str | None) -> Any:
+    if found is None or isinstance(found, str):
+        return {"problem": found}
+    return {"sqnr_db": found.sqnr if math.isfinite(found.sqnr) else None, "accuracy": found.accuracy}
+
+
+def _as_json(found: Sensitivity) -> dict[str, Any]:
+    rows = [
+        {
+            "layer": r.unit.name, "layers": r.unit.layers, "operator": r.unit.op,
+            "only_int8": _score_json(r.only),
+            "all_but_it_int8": _score_json(r.without),
+            "it_int16": _score_json(r.wide),
+        }
+        for r in found.rows
+    ]  # fmt: skip
+    return {"all_int8": _score_json(found.whole), "layers": rows, "chosen": _score_json(found.mended)}
+
+
+def _found_json(found: Found) -> dict[str, Any]:
+    return {"reached": found.reached, "score": _score_json(found.score), "cost": found.cost, "layers": found.chosen}
+
+
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number")
+    return found
+
+
+def _percent(text: str) -> float:
+    found = _number(text)
+    if not 0 <= found <= 100:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't in 0 .. 100")
+    return found
+
+
+def _precisions(text: str) -> tuple[str, ...]:
+    from ..layers import FLOAT, PRECISIONS
+
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in PRECISIONS or name == FLOAT]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"'{', '.join(unknown)}': choose from int4, int8, int16")
+    return names
+
+
+sensitivity = _Sensitivity()
+search = _Search()
