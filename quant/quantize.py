@@ -139,7 +139,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         report.notes += ctx.notes
         report.margins.update(ctx.margins)
         report.accumulators.update(ctx.accumulators)
-        report.inside |= chains.inside
+        report.inside |= found_chains.inside
     result = dead_code.run(ctx.emitter.graph)
     if ctx.floats:
         result = composites.run(result)

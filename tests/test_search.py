@@ -284,7 +284,7 @@ def test_the_commands(command: Callable[..., Any], files: Path) -> None:
     assert content["rules"] in RULES
     done = command("quantize", files / "net.tosa", "--statistics", files / "stats.json", "--layers", out, "-o",
                    files / "int.tosa")  # fmt: skip
-    assert done.out.splitlines()[0].startswith("5 layers int8, 1 int16 (")
+    assert done.out.splitlines()[0].startswith("precision: 5 layers int8, 1 int16 (")
     done = command("search", *common, "--sqnr", "12", "--json", files / "f.json", "--journal", files / "journal")
     assert (done.code, "measurements are there already" in done.err) == (0, True)
     assert json.loads((files / "f.json").read_text())["reached"]
