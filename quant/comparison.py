@@ -88,7 +88,7 @@ def compare_sides(
         if chosen is not None and name not in chosen:
             continue
         a, b = here.tensors[name], there.tensors[other]
-        fitted, note = fit(b, a.shape)
+        fitted, note = fit(b, a)
         arrays[name] = fitted
         rows.append(
             _row(name, other, a, fitted, here.quant(name) or there.quant(other), tolerance or Tolerance(), note)
@@ -100,10 +100,29 @@ def compare_sides(
     return result
 
 
-def fit(array: Array, shape: tuple[int, ...]) -> tuple[Array, str]:
-    """An array in another shape of as many elements: without dimensions of 1, or channels first made last; and a note
-    that says so. As it is, where neither fits.
+def fit(array: Array, like: Array) -> tuple[Array, str]:
+    """An array in another one's form, and a note that says how: signed for unsigned, with other dimensions of 1, with
+    channels last for first. As it is, where nothing fits.
     """
+    array, first = _signed(array, like)
+    array, second = _shaped(array, like.shape)
+    return array, "; ".join(filter(None, [first, second]))
+
+
+def _signed(array: Array, like: Array) -> tuple[Array, str]:
+    """Unsigned integers beside signed ones of as many bits: the same bits if that makes both equal, else half the range
+    less, as other programs store what is int8 here with its zero point moved.
+    """
+    if array.dtype.kind != "u" or like.dtype.kind != "i" or array.dtype.itemsize != like.dtype.itemsize:
+        return array, ""
+    bits = array.view(like.dtype)
+    if np.array_equal(bits.reshape(-1), like.reshape(-1)):
+        return bits, f"{array.dtype} there, the same bits"
+    half = 1 << (8 * array.dtype.itemsize - 1)
+    return (array.astype(np.int64) - half).astype(like.dtype), f"{array.dtype} there, read as {half} less"
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> tuple[Array, str]:
     if array.shape == shape:
         return array, ""
     if [d for d in array.shape if d != 1] == [d for d in shape if d != 1]:
@@ -154,7 +173,7 @@ def _explain(result: Comparison, arrays: Mapping[str, Array]) -> None:
         model, target, got, known = result.here, first.here, arrays[first.here], [row.here for row in equal]
     elif result.there.kind == "integer model":
         model, target, known = result.there, first.there, [row.there for row in equal]
-        got = fit(result.here.tensors[first.here], model.tensors[target].shape)[0]
+        got = fit(result.here.tensors[first.here], model.tensors[target])[0]
     else:
         return
     assert model.graph is not None

@@ -78,6 +78,7 @@ def _measured(args: argparse.Namespace) -> Measurement:
     data = args.data or f"random numbers, seed {args.seed}"
     found.files = {"float model": args.model, "integer model": args.integer, "data": data}
     found.notes, found.margins, found.settings = record.notes, record.margins, record.settings
+    found.settings["samples of this report"] = samples.describe()
     if record.settings.get("smooth") is not None:
         found.notes.append("--smooth scaled channels between layers: what stands there says nothing, later layers do")
     return found

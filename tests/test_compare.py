@@ -133,6 +133,19 @@ def test_channels_first_and_dimensions_of_one(command, folder: Path) -> None:
     assert all(t["different"] == 0 for t in result["tensors"])
 
 
+def test_unsigned_dumps(command, folder: Path) -> None:
+    """What is int8 here is uint8 there, with 128 more."""
+    moved = {name: (array.astype(int) + 128).astype(np.uint8) for name, array in tensors(folder).items()}
+    arrays.write(folder / "unsigned.npz", moved)
+    outcome = command("compare", folder / "model.tosa", folder / "unsigned.npz", "-i", folder / "x.npz")
+    assert outcome.code == 0
+    assert outcome.out.count("uint8 there, read as 128 less") == 3
+    arrays.write(folder / "unsigned.npz", {name: array.view(np.uint8) for name, array in tensors(folder).items()})
+    outcome = command("compare", folder / "model.tosa", folder / "unsigned.npz", "-i", folder / "x.npz")
+    assert outcome.code == 0
+    assert outcome.out.count("uint8 there, the same bits") == 3
+
+
 def test_other_shapes_are_a_difference(command, folder: Path) -> None:
     arrays.write(folder / "other.npz", {"out": np.zeros((7, 5), np.int8)})
     outcome = command("compare", folder / "model.tosa", folder / "other.npz", "-i", folder / "x.npz")

@@ -225,6 +225,19 @@ def test_the_histogram_holds_every_value(found: Measurement) -> None:
         assert bars(layer).sum() == layer.local.elements
 
 
+def test_an_output_that_is_poor_although_its_layers_are_good() -> None:
+    result = measure(*network(12), samples(2))
+    content = json.loads(to_json(result, FILES))
+    assert result.outputs[0].cumulative.sqnr < 25 < min(layer.local.sqnr for layer in result.layers)
+    assert content["network"]["layer"] == "layer11"
+    assert content["network"]["commands"][0] == (
+        "tosa-engine quantize model.nnef --data 'calib data.npz' --equalize --rounding adaround --bias-correction "
+        "-o model.tosa"
+    )
+    assert "The network" in Page(page(result, FILES)).words
+    assert json.loads(to_json(measure(*network(1), samples(2)), FILES))["network"] is None
+
+
 def test_advice_is_command_lines_with_quoted_names(found: Measurement) -> None:
     advice = advise(found, FILES)
     assert advice
@@ -272,6 +285,8 @@ def test_the_command(command, digits: Path, quantized: Path, tmp_path: Path) -> 
     assert layers["r1"]["operator"] == "CONV2D, CLAMP"
     assert layers["output"]["operator"] == "softmax"
     assert content["accumulator_bits_to_spare"]["n5"] == pytest.approx(8.8, abs=0.1)
+    (file,) = content["settings"]["samples of this report"]["files"]
+    assert (file["name"], len(file["sha256"])) == ("digits_data.npz", 64)
     assert content["settings"]["quant"] == str(quantized / "graph.quant")
     parsed = Page(outputs[0].read_text())
     assert (parsed.open, len(parsed.rows)) == ([], len(layers))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .measure import Measured, Measurement
 
 WORST: Final = 5
+POOR: Final = 25.0  # dB, of an output
 GOOD: Final = 40.0  # dB, of a layer alone: nothing to gain
 FROM_BEFORE: Final = 6.0  # dB by which the error of what comes before outweighs the layer's own
 SATURATED: Final = 0.01
@@ -48,6 +49,20 @@ def worst(found: Measurement) -> list[Measured]:
 
 def advise(found: Measurement, files: Files) -> list[Advice]:
     return [_about(layer, found, files) for layer in worst(found)]
+
+
+def overall(found: Measurement, files: Files) -> Advice | None:
+    """Of the network: where the layers are good enough alone, and the outputs aren't; None where they are."""
+    outputs = [layer for layer in found.outputs if layer.cumulative.sqnr < POOR]
+    if not outputs:
+        return None
+    layer = min(outputs, key=lambda output: output.cumulative.sqnr)
+    start = ("tosa-engine", "quantize", files.model, "--data", files.data)
+    flags = [("--equalize", "--rounding", "adaround", "--bias-correction"), ("--bits", "16")]
+    if all(other.dtype == "i16" for other in found.layers):
+        flags.pop()
+    reason = f"output '{layer.name}' has {layer.cumulative.sqnr:.1f} dB: errors add up from layer to layer"
+    return Advice(layer, (reason,), tuple(shlex.join([*start, *more, "-o", files.integer]) for more in flags))
 
 
 def lints(found: Measurement) -> list[str]:

@@ -8,10 +8,10 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from .advice import advise, lints, unevenness
+from .advice import advise, lints, overall, unevenness
 
 if TYPE_CHECKING:
-    from .advice import Files
+    from .advice import Advice, Files
     from .measure import Measured, Measurement
 
 FORMAT: Final = "tosa-engine report"
@@ -21,16 +21,18 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would com
 
 def to_json(found: Measurement, files: Files) -> str:
     """Fields as in the CSV; `sqnr` is null where there is no noise."""
+    network = overall(found, files)
     content = {
         "format": FORMAT, "version": VERSION, "files": found.files, "samples": found.samples,
         "settings": found.settings, "lints": lints(found), "accumulator_bits_to_spare": found.margins,
         "layers": [{**_fields(layer), "weights": list(layer.peaks)} for layer in found.layers],
-        "next": [
-            {"layer": a.layer.name, "reasons": list(a.reasons), "commands": list(a.commands)}
-            for a in advise(found, files)
-        ],
+        "next": [_advice(a) for a in advise(found, files)], "network": _advice(network) if network else None,
     }  # fmt: skip
     return json.dumps(content, indent=2) + "\n"
+
+
+def _advice(found: Advice) -> dict[str, Any]:
+    return {"layer": found.layer.name, "reasons": list(found.reasons), "commands": list(found.commands)}
 
 
 def to_csv(found: Measurement) -> str:

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from . import charts
-from .advice import SATURATED, Advice, advise, decibels, lints, unevenness
+from .advice import SATURATED, Advice, advise, decibels, lints, overall, unevenness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +39,8 @@ def page(found: Measurement, files: Files) -> str:
     """The whole page. Names come from files of strangers: they are escaped, and can't turn the text around them."""
     title = f"Quantization of {found.files.get('float model', files.model)}"
     parts = [
-        _summary(found), _along(found), _next(advise(found, files)), _lints(lints(found)), _table(found),
-        _settings(found), _definitions(),
+        _summary(found), _along(found), _next(advise(found, files), overall(found, files)), _lints(lints(found)),
+        _table(found), _settings(found), _definitions(),
     ]  # fmt: skip
     style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     return (
@@ -90,10 +90,14 @@ def _along(found: Measurement) -> str:
     )
 
 
-def _next(found: list[Advice]) -> str:
-    if not found:
+def _next(found: list[Advice], network: Advice | None) -> str:
+    if not found and network is None:
         return "<section><h2>What to do next</h2><p>No layer has a noticeable error of its own.</p></section>"
     cards = []
+    if network is not None:
+        reasons = "".join(f"<li>{text(reason)}</li>" for reason in network.reasons)
+        commands = "".join(f"<code>{text(command)}</code>" for command in network.commands)
+        cards.append(f'<article class="card"><h3>The network</h3><ul>{reasons}</ul><pre>{commands}</pre></article>')
     for advice in found:
         layer = advice.layer
         left, right = charts.extent(layer)

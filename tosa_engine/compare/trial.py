@@ -101,13 +101,16 @@ class Trial:
             return None
 
     def target_if(self, name: str, value: Array) -> Array | None:
-        """The target where a tensor before it (or itself) has another value; None where a rule is then violated."""
+        """The target where a tensor before it (or itself) has another value; None where a rule is then violated, or an
+        operator in between has several outputs (control flow).
+        """
         changed = {name: value}
         for op in self.steps:
             if op.outputs[0] in changed or not any(n in changed for n in op.inputs):
                 continue
             call = bind_operator(op, self.block, self.graph)
-            found = self.again(call, **self._arguments(call, self.values | changed))
+            single = len(op.outputs) == 1
+            found = self.again(call, **self._arguments(call, self.values | changed)) if single else None
             if found is None:
                 return None
             changed[op.outputs[0]] = found
