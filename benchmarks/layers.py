@@ -84,7 +84,7 @@ def litert_values(model: Path, x: Array) -> list[Value]:
 
 def integer_graph(document: Path) -> Graph:
     """The document as integers, from its own graph.quant."""
-    return quantize(nnef.load(document, dynamic=False))
+    return quantize(nnef.load(document, for_integers=True))
 
 
 def line_up(graph: Graph, values: Sequence[Value]) -> dict[str, Value]:

@@ -31,7 +31,7 @@ def load_with(model: str, quant: Mapping[str, QParams] | None = None) -> Graph:
     if _is_nnef(Path(model)):
         from tosa_engine.frontends import nnef
 
-        return nnef.load(model, quant, dynamic=False)
+        return nnef.load(model, quant, for_integers=True)
     from tosa_engine.load import load
 
     graph = load(model)

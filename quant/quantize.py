@@ -24,6 +24,7 @@ from tosa_engine.target import Target
 
 from . import (
     chains,
+    narrow,
     rules_choice,
     rules_conv,
     rules_elementwise,
@@ -36,6 +37,7 @@ from . import (
     rules_softmax,
     rules_state,
     rules_table,
+    unsigned,
 )
 from .emit import Emitter, Plain, Quantized, Real, Wide, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
@@ -96,7 +98,8 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     """The integer graph of a float graph; `graph` isn't changed.
 
     Inputs and outputs keep their names and shapes and become int8 or int16 (indices and truths stay); each carries its
-    QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. The result is
+    QParams, as does every integer tensor that stands for a float one, whose name is in `Tensor.source`. Those with
+    unsigned QParams hold unsigned bits (`quant.unsigned`); fewer bits than 8 or 16 are kept by CLAMPs. The result is
     legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4, EXT-VARIABLE
     where there is state) at level 8K, and no REQUIRE can be violated.
     What writes a tensor of `floats` (names in the `prepared` graph) computes in fp32, with profile PRO-FP: it gets the
@@ -106,7 +109,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
             RESCALE can't apply, accumulators that could overflow: all of them.
     """
-    source = prepared(graph)
+    source = prepared(narrow.run(graph))
     block = source.main
     ctx = Context(
         block,
@@ -242,6 +245,10 @@ def _inputs(ctx: Context) -> None:
             made.add(Tensor(name, types.fp32, tensor.shape, source=tensor.source))
             ctx.values[name] = Real(name)
             continue
+        if tensor.quant is not None and unsigned.is_unsigned(tensor.quant):
+            made.add(Tensor(name, stored_type(tensor.quant), tensor.shape, source=tensor.source, quant=tensor.quant))
+            ctx.values[name] = unsigned.enter(ctx.emitter, name, tensor.quant)
+            continue
         quant: QParams = ctx.qparams(name)
         made.add(Tensor(name, stored_type(quant), tensor.shape, source=tensor.source, quant=quant))
         ctx.values[name] = Quantized(name, quant)
@@ -255,6 +262,10 @@ def _outputs(ctx: Context) -> None:
         value = ctx.value(name)
         if not isinstance(value, (Plain, Real)):
             value = ctx.quantized(name)
+        quant = ctx.tensor(name).quant
+        if isinstance(value, Quantized) and quant is not None and unsigned.is_unsigned(quant):
+            value = Quantized(unsigned.leave(ctx.emitter, value, name, quant), value.quant)
+            made.tensors[name].source = ctx.tensor(name).source
         if value.name != name:
             old = made.tensors[value.name]
             copied = ctx.emitter.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))

@@ -120,9 +120,11 @@ def quantize_array(values: Array, quant: QParams) -> Array:
 
 
 def dequantize_array(stored: Array, quant: QParams) -> Array:
-    """The real values (float64) that integers stand for."""
-    scale, zero_point = _along(quant, np.ndim(stored))
-    result: Array = (np.asarray(stored, np.float64) - zero_point) * scale
+    """The real values (float64) that integers stand for. Of unsigned QParams, signed arrays hold the bits."""
+    stored, (scale, zero_point) = np.asarray(stored), _along(quant, np.ndim(stored))
+    if not quant.signed and stored.dtype.kind == "i" and stored.dtype.itemsize * 8 == quant.bits:
+        stored = stored.view(f"u{stored.dtype.itemsize}")
+    result: Array = (stored.astype(np.float64) - zero_point) * scale
     return result
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import DataError, TosaEngineError, Unsupported
+from tosa_engine.errors import DataError, TosaEngineError, Unsupported, raise_all
 from tosa_engine.graph import Location, Operator, QParams, Tensor
 
 from .borders import quantized
@@ -233,11 +233,17 @@ def clamp_bounds(clamp: Operator, quant: QParams) -> tuple[int, int]:
 
 def attached(block: Block) -> dict[str, QParams]:
     """The QParams that activations carry; constants have rules of their own."""
-    return {
-        name: as_stored(tensor.quant)
-        for name, tensor in block.tensors.items()
-        if tensor.quant is not None and tensor.data is None
-    }
+    found: dict[str, QParams] = {}
+    problems: list[TosaEngineError] = []
+    for name, tensor in block.tensors.items():
+        if tensor.quant is not None and tensor.data is None:
+            try:
+                found[name] = as_stored(tensor.quant)
+            except DataError as problem:
+                source = tensor.source.name if tensor.source is not None and tensor.source.name else name
+                problems.append(DataError(problem.message, tensor=source))
+    raise_all(list({str(problem): problem for problem in problems}.values()), "no integers for these activations:")
+    return found
 
 
 def _shown(scales: tuple[float, ...]) -> str:

@@ -9,7 +9,7 @@ from .errors import DataError, raise_all
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .graph import Tensor
+    from .graph import Graph, Operator, Tensor
     from .types import Array
 
 
@@ -24,6 +24,24 @@ def check_feeds(inputs: Sequence[Tensor], feeds: Mapping[str, Array]) -> None:
     wrong = {name: f"unknown input; the graph's inputs: {known}" for name in feeds if name not in tensors}
     wrong |= {name: _problem(tensor, feeds.get(name)) for name, tensor in tensors.items()}
     raise_all([DataError(message, tensor=name) for name, message in wrong.items() if message])
+
+
+def unsigned_borders(graph: Graph) -> set[str]:
+    """The graph inputs and outputs whose bits are unsigned: RESCALEs say so, which alone read an input, or write an
+    output.
+    """
+    block = graph.main
+    readers, writers = block.consumers(), block.producers()
+    found = set()
+    for name in block.inputs:
+        if readers.get(name) and all(_says(op, "input_unsigned") and op.inputs[0] == name for op in readers[name]):
+            found.add(name)
+    found.update(name for name in block.outputs if name in writers and _says(writers[name], "output_unsigned"))
+    return found
+
+
+def _says(operator: Operator, attribute: str) -> bool:
+    return operator.op == "RESCALE" and bool(operator.attributes[attribute])
 
 
 def _wrong(tensor: Tensor, array: Array | None) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from . import types
 from .check import validate
 from .errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
-from .feeds import check_feeds
+from .feeds import check_feeds, unsigned_borders
 from .graph import Graph
 from .numerics.float_formats import FORMATS
 from .plan import Plan, Step, expand, make_plan, plan_in_parts
@@ -45,12 +45,16 @@ PLANS: Final = 4  # kept, by the set of probed tensors
 
 @dataclass(frozen=True)
 class Port:
-    """A graph input or output: `dtype` is the numpy dtype of its arrays, `tosa_type` the number format."""
+    """A graph input or output: `dtype` is the numpy dtype of its arrays, `tosa_type` the number format.
+
+    `unsigned`: RESCALE reads or writes its bits as those of an unsigned integer, which neither type says.
+    """
 
     name: str
     shape: Shape
     dtype: np.dtype[Any]
     tosa_type: DType
+    unsigned: bool = False
 
 
 class Session:
@@ -83,8 +87,9 @@ class Session:
         validate(given, target)
         self.graph = expand(given)
         self._fed = list(self.graph.inputs)
-        self.inputs = [_port(t) for t in self._fed]
-        self.outputs = [_port(t) for t in self.graph.outputs]
+        unsigned = unsigned_borders(self.graph)
+        self.inputs = [_port(t, unsigned) for t in self._fed]
+        self.outputs = [_port(t, unsigned) for t in self.graph.outputs]
         self._names = [p.name for p in self.outputs]
         self._plans: OrderedDict[frozenset[str], _Prepared] = OrderedDict()
         self._lock = threading.Lock()
@@ -230,9 +235,9 @@ def _load(path: str | os.PathLike[str]) -> Graph:
     return load(path)
 
 
-def _port(tensor: Tensor) -> Port:
+def _port(tensor: Tensor, unsigned: set[str]) -> Port:
     assert tensor.shape is not None
-    return Port(tensor.name, tensor.shape, tensor.dtype.storage, tensor.dtype)
+    return Port(tensor.name, tensor.shape, tensor.dtype.storage, tensor.dtype, tensor.name in unsigned)
 
 
 class _Prepared:

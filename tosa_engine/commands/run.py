@@ -159,12 +159,16 @@ def _of_bits(found: Mapping[str, Array | bytes], ports: Sequence[Port]) -> dict[
 
     Raises DataError where bytes are too many or too few, or no values of the format.
     """
+    import numpy as np
+
     from ..types import of_bits
 
     values: dict[str, Array] = {}
     for port in ports:
         one = found[port.name]
         values[port.name] = _bare(one, port) if isinstance(one, bytes) else of_bits(one, port.tosa_type)
+        if port.unsigned and not isinstance(one, bytes) and one.dtype == np.dtype(f"u{port.dtype.itemsize}"):
+            values[port.name] = one.view(port.dtype)
     return values
 
 

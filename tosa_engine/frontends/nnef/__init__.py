@@ -15,7 +15,7 @@ from .document import Document, load_document, without_collector
 from .mapping import map_document
 from .parser import format_literal, parse_document, parse_quant
 from .quantfile import Quantization, read_quantization
-from .quantized import checked, quantized, without_dynamic
+from .quantized import as_integers, checked, quantized
 from .syntax import QuantLine
 from .writer import format_document, save
 
@@ -38,7 +38,7 @@ def load(
     *,
     strict: bool = False,
     inverted_scales: bool | None = None,
-    dynamic: bool = True,
+    for_integers: bool = False,
 ) -> Graph:
     """The TOSA-FP graph of an NNEF folder or archive.
 
@@ -48,8 +48,8 @@ def load(
 
     `quant`: the quantization in place of the document's own graph.quant (None); nothing in it: none. What bends the
     standard but has a clear meaning is in the graph's `warnings`, or, with `strict`, an error. `inverted_scales` says
-    whether the scales of the document's graph.quant are upside down (None: refuse what looks like it). Without
-    `dynamic`, quantize operations whose ranges the graph computes are passed over.
+    whether the scales of the document's graph.quant are upside down (None: refuse what looks like it).
+    `for_integers`: to be quantized, with hints in place of the linear quantize operations of the graph.
 
     Raises DataError, ParseError, Unsupported, UsageError (`quant` names tensors that don't exist), or Problems with
     several of them.
@@ -59,7 +59,7 @@ def load(
         if quant is None:
             quant = own_quantization(document, inverted_scales)
         document, hints = quantized(document, quant)
-        return run_pipeline(map_document(document if dynamic else without_dynamic(document), hints))
+        return run_pipeline(map_document(as_integers(document) if for_integers else document, hints))
 
 
 def own_quantization(document: Document, inverted_scales: bool | None = None) -> Quantization:

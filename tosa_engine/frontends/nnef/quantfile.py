@@ -31,10 +31,11 @@ from .library import DEPRECATED, deprecation
 from .parser import parse_quant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ...types import Array
     from .dat import TensorFile
+    from .flat import Document
     from .syntax import QuantLine
 
     Decoder = Callable[[TensorFile, Callable[[Array], Array]], Array]
@@ -67,6 +68,15 @@ class Quantization(dict[str, QParams]):
         self.decoders: dict[str, Decoder] = {}
         self.moved: dict[str, float] = {}
         self.warnings: list[str] = []
+
+    @classmethod
+    def of_fragments(cls, lines: Iterable[QuantLine], document: Document) -> Quantization:
+        """Those of the lines whose algorithm is a fragment of the document."""
+        found = cls()
+        for line in lines:
+            if line.op in document.own:
+                found.add(line, inverted=False)
+        return found
 
     def add(self, line: QuantLine, inverted: bool) -> None:
         """Raises DataError where the arguments of a linear algorithm are wrong."""
@@ -162,6 +172,11 @@ def _logarithmic(line: QuantLine, stored: TensorFile, along: Callable[[Array], A
 def _undecoded(line: QuantLine, stored: TensorFile, along: Callable[[Array], Array]) -> Array:
     del stored, along
     raise DataError(f"the stored codes of '{line.tensor}' mean nothing to '{line.op}': only real values can be stored")
+
+
+def logarithmic_qparams(most: Iterable[float]) -> QParams:
+    """Of a tensor of logarithmic levels: codes 1, 2, 4, ... 64 of int8 are its seven largest levels."""
+    return QParams((2.0 ** (math.ceil(math.log2(max(most))) - 6),), (0,))
 
 
 def _arguments(op: str, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,12 @@ Section 7.1: a line of the file means that its operation is applied to the tenso
 linear ones are QParams (quantfile.py). Others, logarithmic or a fragment of the document, are put there: what reads the
 tensor then reads the result of the operation, which keeps the name unless the tensor is external or a variable.
 
-A quantize operation that is part of the graph and whose range is constant (section 7.1) says the QParams of its result,
-and of what it reads, where the file has no line for them. Where the graph computes the range (section 7.2), floats do
-so exactly; integer graphs, whose ranges are fixed, pass over the operation as the section allows (`without_dynamic`).
+A quantize operation of the graph whose range is constant (section 7.1) says the QParams of its result, and of what it
+reads, where the file has no line for them. Where the graph computes the range (section 7.2), floats do so exactly;
+integer graphs, whose ranges are fixed, pass over the operation as the section allows (`as_integers`).
+
+In integers, logarithmic levels are codes of int8 whose scale is 2^-6 of the largest level, so that seven levels and 0
+are exact; one TABLE goes from real values to them.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from .evaluate import Evaluator, Exact, Frame
 from .inverted import inverted_scales
 from .kinds import TensorOf, conforms, described
 from .library import REQUIRED, standard_library
-from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization
+from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization, logarithmic_qparams
 from .shapes import Shapes
 from .syntax import Name, Place, QuantLine
 from .tree import Wrong
@@ -57,10 +60,11 @@ def quantized(document: Document, quant: Mapping[str, QParams]) -> tuple[Documen
     if not isinstance(quant, Quantization):
         return document, {**hints, **quant}
     document.warn(*quant.warnings)
+    made = with_functions(document, quant)
+    hints = {**hints, **{name: hint for name, hint in static_hints(made, quant).items() if name not in hints}}
     for name, hint in hints.items():
-        if name not in quant.functions:
-            quant.setdefault(name, hint)
-    return with_functions(document, quant), quant
+        quant.setdefault(name, hint)
+    return made, quant
 
 
 def _unknown(document: Document, quantization: Quantization) -> list[ParseError]:
@@ -201,41 +205,56 @@ def static_hints(document: Document, quantization: Mapping[str, QParams]) -> dic
     reads = Counter(name for op in document.operations for name in _tensors(op.arguments.values()))
     computed = {r.text: op for op in document.operations for r in op.results}
     for operation in document.operations:
-        if operation.name not in ARGUMENTS or not operation.declaration.standard or is_dynamic(operation):
+        if operation.name not in QUANTIZE or not operation.declaration.standard or is_dynamic(operation):
             continue
-        wanted = {name: operation.arguments[name] for name in ARGUMENTS[operation.name] if name in operation.arguments}
-        line = QuantLine(operation.result, operation.name, wanted, operation.place.line, document.text)
-        one = Quantization(document.text.file)
-        try:
-            one.add(line, inverted=False)
-        except TosaEngineError as problem:
-            raise document.text.error(f"'{operation.name}': {problem.message}", operation.place) from None
-        one.finish()
-        document.warn(*one.warnings)
-        found[operation.result] = one[operation.result]
+        hint = _hint(document, operation)
+        found[operation.result] = hint
         x = operation.arguments["x"]
-        if isinstance(x, Name) and reads[x.text] == 1 and computed[x.text].name not in ("variable", "constant"):
-            found.setdefault(x.text, one[operation.result])
+        alone = isinstance(x, Name) and (reads[x.text] == 1 or operation.name == LOGARITHMIC)
+        if alone and computed[x.text].name not in ("variable", "constant"):
+            found.setdefault(x.text, hint)
     return {name: quant for name, quant in found.items() if name not in quantization}
+
+
+def _hint(document: Document, operation: Operation) -> QParams:
+    """The QParams of the result of a quantize operation with a constant range."""
+    wanted = {name: operation.arguments[name] for name in operation.arguments if name != "x"}
+    line = QuantLine(operation.result, operation.name, wanted, operation.place.line, document.text)
+    one = Quantization(document.text.file)
+    try:
+        if operation.name == LOGARITHMIC:
+            _check_logarithmic(line, operation.place)
+            return logarithmic_qparams((wanted["max"],))
+        one.add(line, inverted=False)
+    except Wrong as wrong:
+        raise document.text.error(f"'{operation.name}': {wrong.message}", operation.place) from None
+    except TosaEngineError as problem:
+        raise document.text.error(f"'{operation.name}': {problem.message}", operation.place) from None
+    one.finish()
+    document.warn(*one.warnings)
+    return one[operation.result]
 
 
 def is_dynamic(operation: Operation) -> bool:
     """Whether the graph computes the range of a quantize operation."""
-    return operation.name in QUANTIZE and any(isinstance(operation.arguments.get(name), Name) for name in _RANGES)
+    return any(isinstance(operation.arguments.get(name), Name) for name in _RANGES)
 
 
-def without_dynamic(document: Document) -> Document:
-    """The document with a copy in place of each quantize operation whose range the graph computes; a warning names it.
+def as_integers(document: Document) -> Document:
+    """The document with a copy in place of each linear quantize operation: the QParams of its result say what it does.
 
-    A range that is a constant tensor isn't computed: such operations stay.
+    A warning names those whose range the graph computes. A range that is a constant tensor isn't computed: such
+    operations stay.
     """
     copy, operations, passed = standard_library()["copy"], [], []
     constants = {r.text for op in document.operations if op.name in ("constant", "variable") for r in op.results}
     for operation in document.operations:
         ranges = [operation.arguments.get(name) for name in _RANGES]
-        computed = [r.text for r in ranges if isinstance(r, Name) and r.text not in constants]
-        if operation.declaration.standard and is_dynamic(operation) and computed:
-            passed.append(operation)
+        computed = any(isinstance(r, Name) and r.text not in constants for r in ranges)
+        plain = operation.name in ARGUMENTS and not is_dynamic(operation)
+        if operation.declaration.standard and operation.name in QUANTIZE and (computed or plain):
+            if computed:
+                passed.append(operation)
             given = {"x": operation.arguments["x"]}
             operation = replace(operation, declaration=copy, arguments=given, generic="scalar")
         operations.append(operation)

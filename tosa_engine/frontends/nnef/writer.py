@@ -18,7 +18,9 @@ from .extensions import FRAGMENTS
 from .kinds import ArrayOf, Kind, TupleOf, is_generic
 from .library import REQUIRED
 from .parser import format_literal, parse_quant
-from .syntax import Name
+from .quantfile import Quantization
+from .quantized import with_functions
+from .syntax import Name, QuantLine
 from .variables import data_file
 
 if TYPE_CHECKING:
@@ -119,7 +121,8 @@ def _declaration(declaration: Declaration) -> str:
 def save(document: Document, path: str | os.PathLike[str]) -> None:
     """Write a document as a folder `.nnef`, or as an archive `.nnef.tgz` or `.tar`.
 
-    Tensor files and the lines of `graph.quant` are those of the container that the document was read from. What was
+    Tensor files and the lines of `graph.quant` are those of the container that the document was read from; where the
+    algorithm of a line is a fragment of the document, its operations stand in the graph instead. What was
     at `path` before is replaced at the end, and is left alone if anything fails. Raises UsageError for another name,
     and where a folder that isn't a document is in the way; DataError for tensor files that are missing or damaged.
     """
@@ -138,8 +141,11 @@ def save(document: Document, path: str | os.PathLike[str]) -> None:
 
 
 def _files(document: Document) -> Iterator[tuple[str, bytes]]:
+    container, lines = document.container, list[QuantLine]()
+    if container is not None and container.has(QUANT):
+        lines = parse_quant(read_text(container, QUANT), f"{container.label}/{QUANT}")
+        document = with_functions(document, Quantization.of_fragments(lines, document))
     yield GRAPH, format_document(document).encode("ascii")
-    container = document.container
     if container is None:
         return
     for operation in document.variables.values():
@@ -148,8 +154,8 @@ def _files(document: Document) -> Iterator[tuple[str, bytes]]:
         read_dat(data, f"{container.label}/{name}")
         yield name, data
     if container.has(QUANT):
-        lines = parse_quant(read_text(container, QUANT), f"{container.label}/{QUANT}")
-        shown = (f"{format_literal(line.tensor)}: {line.op}({_named(line.args)});\n" for line in lines)
+        kept = [line for line in lines if line.op not in document.own]
+        shown = (f"{format_literal(line.tensor)}: {line.op}({_named(line.args)});\n" for line in kept)
         yield QUANT, "".join(shown).encode("ascii")
 
 
