@@ -264,7 +264,7 @@ def _outputs(ctx: Context) -> None:
             value = ctx.quantized(name)
         quant = ctx.tensor(name).quant
         if isinstance(value, Quantized) and quant is not None and unsigned.is_unsigned(quant):
-            value = Quantized(unsigned.leave(ctx.emitter, value, name, quant), value.quant)
+            value = Quantized(unsigned.leave(ctx.emitter, value, name, quant), quant)
             made.tensors[name].source = ctx.tensor(name).source
         if value.name != name:
             old = made.tensors[value.name]
