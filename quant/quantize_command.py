@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
     from .data import Samples
-    from .improve.post_training import Result
+    from .improve.post_training import Options, Result
     from .layers import LayerRule
     from .quantize import Report
 
@@ -69,6 +69,18 @@ def rules_of(args: argparse.Namespace) -> list[LayerRule]:
     return [*(read_rules(args.layers) if args.layers else []), *map(parse_rule, args.layer)]
 
 
+def options_of(args: argparse.Namespace) -> Options:
+    """What the flags of `add_scheme`, `add_layers` and `add_methods` say."""
+    from .improve.post_training import Options
+
+    return Options(
+        scheme=scheme_of(args), equalize=args.equalize, smooth=args.smooth, rounding=args.rounding,
+        bias_correction=args.bias_correction, rules=tuple(rules_of(args)), weight_bits=args.weight_bits,
+        rounding_layers=tuple(args.rounding_layers or ["*"]), bias_layers=tuple(args.bias_layers or ["*"]),
+        seed=args.rounding_seed,
+    )  # fmt: skip
+
+
 def check(args: argparse.Namespace) -> None:
     """Flags that don't go together. Raises UsageError."""
     ranges = {"--quant": args.quant, "--statistics": args.statistics, "--data": args.data, "--random": args.random}
@@ -107,19 +119,14 @@ class _Again:
 
 def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     """The integer network by the methods that were asked for; what was resolved and done is printed and recorded."""
-    from .improve.post_training import Options, quantize
+    from .improve.post_training import quantize
 
     graph = load_with(args.model)
     for warning in graph.warnings:
         warn(warning)
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
-    options = Options(
-        scheme=scheme_of(args), equalize=args.equalize, smooth=args.smooth, rounding=args.rounding,
-        bias_correction=args.bias_correction, rules=tuple(rules_of(args)), weight_bits=args.weight_bits,
-        rounding_layers=tuple(args.rounding_layers or ["*"]), bias_layers=tuple(args.bias_layers or ["*"]),
-        seed=args.rounding_seed,
-    )  # fmt: skip
+    options = options_of(args)
     result = quantize(graph, _Again(samples, count), options, lambda note: print(note, flush=True))
     _record(args.output, options.to_json(), result, samples.describe() | {"used": count})
     return result.graph, result.report
