@@ -114,6 +114,10 @@ def test_int4_for_layers_that_have_no_such_weights_is_an_error() -> None:
     with pytest.raises(UsageError, match="'product = int4' matches no layer that can have 4-bit weights: CONV2D, "):
         resolve(prepared(graph).main, [LayerRule("product", "int4")])
     assert resolve(prepared(graph).main, [], "int4") == {"product": "int8"}
+    f.conv(x := f.input((1, 1, 1, 4), name="z"), normal(2, 1, 1, 4), normal(2), name="filtered")
+    graph = f.outputs("product", "filtered", f.op("TANH", [x], name="curved"))
+    wanted = {"product": "int8", "filtered": "int4", "curved": "int8"}
+    assert resolve(prepared(graph).main, [LayerRule("*", "int4")]) == wanted
 
 
 @pytest.mark.parametrize("text", ["conv", "=int8", "conv=int7", "conv=fp32", ""])
