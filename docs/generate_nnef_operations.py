@@ -14,8 +14,8 @@ from nnef_examples import EXAMPLES
 
 from quant.calibrate import Scheme, attach
 from quant.methods import Method
-from quant.observe import digest
-from quant.quantize import prepared, quantize
+from quant.observe import digest, finite
+from quant.quantize import float_tensors, prepared, quantize, unbounded
 from quant.ranges import dequantize_array, quantize_array
 from quant.records import Statistics
 from quant.statistics import TensorStatistics
@@ -85,10 +85,13 @@ def quantized(graph: Graph, samples: Sequence[Mapping[str, Array]], bits: int) -
 
 def calibrated(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> Statistics:
     """What `quant.observe.collect` finds, by the oracle, which needs no compiler."""
-    statistics, ready = Statistics(digest(graph)), prepared(graph)
+    statistics, ready, endless = Statistics(digest(graph)), prepared(graph), unbounded(graph)
+    watched = {t.name for t in float_tensors(graph)}
 
     def see(_: str, tensor: str, array: Array) -> None:
-        if array.dtype == np.float32:
+        if tensor in watched:
+            if tensor in endless:
+                array = finite(array)
             if not np.isfinite(array).all():
                 raise DataError("calibration gives NaN or infinity", tensor=tensor)
             statistics.tensors.setdefault(tensor, TensorStatistics()).see(array)
@@ -141,14 +144,21 @@ def rows(name: str, example: Example, folder: Path) -> Iterator[str]:
             title = ""
 
 
+def rows_of(name: str) -> list[str]:
+    """The rows of all examples of an operation."""
+    examples = EXAMPLES[name]
+    found: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for i, example in enumerate(examples if isinstance(examples, tuple) else (examples,)):
+            found += rows(name, example, Path(folder) / str(i))
+    return found
+
+
 def page() -> str:
     """The whole page as Markdown."""
     lines = ["| operation | rank | format | TOSA form | SQNR |", "|---|---|---|---|---|"]
-    with tempfile.TemporaryDirectory() as folder:
-        for name in standard_library():
-            examples = EXAMPLES[name]
-            for i, example in enumerate(examples if isinstance(examples, tuple) else (examples,)):
-                lines += rows(name, example, Path(folder) / f"{name}{i}")
+    for name in standard_library():
+        lines += rows_of(name)
     return INTRODUCTION.format(samples=SAMPLES) + "\n".join(lines) + "\n"
 
 
