@@ -12,6 +12,7 @@ Notation: s the input's scale, n the number of classes, and for a TABLE's result
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,7 @@ from .emit import Quantized, stored_type
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
-    from tosa_engine.types import Shape
+    from tosa_engine.types import Array, Shape
 
     from .emit import Emitter
     from .rules import Context
@@ -81,8 +82,13 @@ def _exponentials(e: Emitter, x: Quantized, axis: int, shape: Shape, out: str) -
     steps = e.rescale(near, f"{out}_steps", types.i32, scale, -least, why=f"{x.scale!r} * {STEPS} / {REACH}")
     top = e.constant(f"{out}_top", types.i32, np.full((1,) * rank, 32767))
     index = e.rescale(e.binary("ADD", (steps, top), f"{out}_place"), f"{out}_index", types.i16, 1.0, 1 << 18, why="1")
-    entries = fit_16(lambda real: float(np.exp(min(real - REACH / 2, 0.0))), REACH / STEPS, 1 / 32767)
-    return e.table(index, entries, f"{out}_exp")
+    return e.table(index, exponential_table().copy(), f"{out}_exp")
+
+
+@cache
+def exponential_table() -> Array:
+    """The 513 entries of step 1."""
+    return fit_16(lambda real: float(np.exp(min(real - REACH / 2, 0.0))), REACH / STEPS, 1 / 32767)
 
 
 def _short(e: Emitter, table: str, stem: str) -> str:
@@ -99,5 +105,10 @@ def _reciprocal(e: Emitter, total: str, zeros: str, out: str) -> str:
     middle = e.constant(f"{out}_middle", types.i32, np.full((1,) * rank, 3 << 29))
     fraction = e.binary("SUB", (high, middle), f"{out}_fraction")
     index = e.rescale(fraction, f"{out}_t", types.i16, 2.0**-14, 1 << 29, why="2^-14")
-    entries = fit_16(lambda real: 1.0 / (1.5 + real), 2.0**-16, 1 / 32767)
-    return _short(e, e.table(index, entries, f"{out}_r"), f"{out}_r15")
+    return _short(e, e.table(index, reciprocal_table().copy(), f"{out}_r"), f"{out}_r15")
+
+
+@cache
+def reciprocal_table() -> Array:
+    """The 513 entries of step 3."""
+    return fit_16(lambda real: 1.0 / (1.5 + real), 2.0**-16, 1 / 32767)
