@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quant.command_tools import given_quant, load_with
 from quant.quantize import Report, quantize
@@ -14,6 +16,10 @@ from quant.ranges import as_stored, dequantize_array
 from tosa_engine import Session, oracle, types
 from tosa_engine.errors import ParseError, TosaEngineError
 from tosa_engine.frontends import nnef
+from tosa_engine.frontends.nnef.fast_quant import plain_lines
+from tosa_engine.frontends.nnef.lalr import parse
+from tosa_engine.frontends.nnef.parser import _quantization_line
+from tosa_engine.frontends.nnef.syntax import Text
 from tosa_engine.graph import QParams
 
 if TYPE_CHECKING:
@@ -440,3 +446,38 @@ def test_the_writer_keeps_every_algorithm(tmp_path: Path, command: Callable[...,
     assert graph_quant.from_text(text).functions == graph_quant.read(path / "graph.quant").functions
     assert command("convert", path, "-o", tmp_path / "o.nnef").code == 0
     assert oracle.run(nnef.load(tmp_path / "o.nnef"), {"x": X})["y"].tolist() == floats(path).tolist()
+
+
+# the fast reader
+
+NUMBERS = st.sampled_from(["0", "-1", "1.5", "-2.", "3e-4", "1e999", "007", "1e", "--1", "0.1E+2", "x", "9" * 50])
+VALUES = st.one_of(
+    NUMBERS, st.sampled_from(["true", "false", "'s'", "[]", "2.0 ^ 3.0", "(1, 2)"]),
+    st.lists(NUMBERS, min_size=1, max_size=4).map(lambda items: f"[{', '.join(items)}]"),
+)  # fmt: skip
+NAMES = st.sampled_from(["a", "scale", "if", "true", "b1", "_", "1a", ""])
+SIGNS = st.sampled_from(["=", "=", "=", "", "=="])
+ARGUMENTS = st.lists(st.builds(lambda name, value, sign: f"{name} {sign} {value}", NAMES, VALUES, SIGNS))
+LINES = st.builds(
+    lambda q, t, colon, op, args, end: f"{q}{t}{q}{colon}{op}({', '.join(args)}){end}",
+    st.sampled_from(["'", '"', '"', ""]), NAMES, st.sampled_from([":", " : ", ": ", ""]), NAMES, ARGUMENTS,
+    st.sampled_from([";", ";", " ;  ", "", "; # c", ";\r"]),
+)  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=3).map("\n".join))
+def test_the_fast_reader_reads_what_the_grammar_reads(text: str) -> None:
+    source = Text.of("graph.quant", text)
+    fast = plain_lines(source)
+    if fast is not None:
+        with_grammar = [_quantization_line(*line) for line in parse(text, "quantization", source)]
+        assert fast == with_grammar
+        assert repr(fast) == repr(with_grammar)  # 1 isn't 1.0, nor True
+
+
+def test_what_tools_write_is_read_fast() -> None:
+    scales = ", ".join(["0.0123", "4.5e-05"] * 50_000)
+    text = f'"a": {linear(0, f"[{scales}]", symmetric=True)};\n'
+    lines = plain_lines(Text.of("graph.quant", text))
+    assert lines is not None
+    assert len(lines[0].args["scale"]) == 100_000  # type: ignore[arg-type]

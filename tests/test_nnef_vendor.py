@@ -210,3 +210,53 @@ def test_a_tensor_that_the_graph_computes_is_no_number(tmp_path: Path) -> None:
     body = body.replace("e = max_reduce(x, axes = [0, 1]);", "e = constant<scalar>(shape = [2], value = [1.0]);")
     with pytest.raises(ParseError, match="'epsilon' must be one number, 'e' has 2"):
         ran(tmp_path, body, numbers(1, 3))
+
+
+def test_what_exporters_write_that_the_standard_allows(tmp_path: Path) -> None:
+    """Fragments that take the names of the standard, numbers in place of tensors, tensors of rank 0, generic invocations,
+    three forms of left sides, labels with dots that two variables share, variables that nothing reads.
+    """
+    text = """version 1.0;
+    extension KHR_enable_fragment_definitions;
+    extension KHR_enable_operator_expressions;
+    fragment erf(x: tensor<scalar>) -> (y: tensor<scalar>)
+    { t = 1.0 / (1.0 + 0.5 * abs(x)); y = select(x < 0.0, -t, t); }
+    fragment silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }
+    graph network(x) -> (y, n)
+    {
+        x = external<scalar>(shape = [1, 4, 6, 6]);
+        w = variable<scalar>(label = 'c1.0.weight', shape = [4, 1, 3, 3]);
+        again = variable<scalar>(label = 'c1.0.weight', shape = [4, 1, 3, 3]);
+        unused = copy(w);
+        zero = constant<scalar>(value = [0.0], shape = []);
+        rank0 = variable<scalar>(label = 'rank0', shape = []);
+        i = variable<integer>(label = 'i', shape = [4]);
+        n = reshape<integer>(i, shape = [2, 2]);
+        c = conv(x, again, 0.0, padding = [], groups = 0, border = 'constant');
+        d = clamp(c, zero, 6.0);
+        least = unsqueeze(-2.0, axes = [0, 1, 2, 3]);
+        e = max(d, least);
+        [a, b] = split(e, axis = 1, ratios = [1, 3]);
+        mean, variance = moments(b, axes = [2, 3]);
+        (more, less) = moments(a, axes = [2, 3]);
+        sums = concat([mean, less], axis = 1);
+        f = reshape<scalar>(sums, shape = [0, -1]);
+        g = slice(f, axes = [1], begin = [1], end = [0]);
+        s = silu(erf(g));
+        y = mul(s, unsqueeze(rank0, axes = [0, 1]));
+    }"""
+    (tmp_path / "graph.nnef").write_text(text)
+    w = numbers(4, 1, 3, 3)
+    files = {"c1.0.weight": w, "rank0": np.float32(0.5), "i": np.arange(4, dtype=np.int32)}
+    for name, array in files.items():
+        (tmp_path / f"{name}.dat").write_bytes(nnef.write_dat(np.asarray(array)))
+    x = numbers(1, 4, 6, 6)
+    found = oracle.run(nnef.load(tmp_path), {"x": x})
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    e = np.clip(np.einsum("nchwij,cij->nchw", windows, w[:, 0]), 0, 6)
+    sums = np.concatenate([e[:, 1:].mean((2, 3)), e[:, :1].var((2, 3))], axis=1)[:, 1:]
+    t = 1 / (1 + 0.5 * np.abs(sums))
+    t = np.where(sums < 0, -t, t)
+    np.testing.assert_allclose(found["y"], t / (1 + np.exp(-t)) * 0.5, rtol=1e-4)
+    assert found["n"].tolist() == [[0, 1], [2, 3]]

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -145,3 +146,29 @@ def test_tensor_files_both_ways(tmp_path: Path) -> None:
         read = np.load(tmp_path / f"{name}.npy")
         assert (read.dtype, read.tolist()) == (array.dtype, array.tolist())
         assert (tmp_path / f"{name}.theirs").read_bytes() == nnef.write_dat(array)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("output", ["m.nnef", "m.nnef.tgz", "m.tar"])
+def test_quantized_documents_we_write_are_read(tmp_path: Path, output: str) -> None:
+    """Folder or unpacked archive: the same tensors, stored integers and lines of graph.quant."""
+    source = HERE.parent / "data" / "nnef" / "ds_cnn_kws.int8.nnef.tgz"
+    document = nnef.load_document(source)
+    nnef.save(document, tmp_path / output)
+    folder = tmp_path / output
+    if folder.is_file():
+        with tarfile.open(folder) as archive:
+            archive.extractall(tmp_path / "unpacked", filter="data")
+        folder = tmp_path / "unpacked"
+    found = json.loads(run("khronos_graph.py", folder))
+    quantization = nnef.own_quantization(document)
+    assert set(found) == set(document.tensors)
+    for name, line in quantization.lines.items():
+        theirs = found[name]["quantization"]
+        assert (theirs.pop("op-name"), set(theirs)) == (line.op, set(line.args))
+        assert theirs["bits"] == line.args["bits"]
+        np.testing.assert_allclose(theirs["scale"], line.args["scale"], rtol=1e-6)
+    assert document.container is not None
+    for name, operation in document.variables.items():
+        stored = nnef.read_dat(document.container.read(f"{operation.arguments['label']}.dat"), name)
+        assert found[name]["sum"] == stored.array.sum(dtype=np.float64)
