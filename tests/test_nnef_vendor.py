@@ -213,7 +213,7 @@ def test_a_tensor_that_the_graph_computes_is_no_number(tmp_path: Path) -> None:
 
 
 def test_what_exporters_write_that_the_standard_allows(tmp_path: Path) -> None:
-    """Fragments that take the names of the standard, numbers in place of tensors, tensors of rank 0, generic invocations,
+    """Fragments that take names of the standard, numbers in place of tensors, tensors of rank 0, generic invocations,
     three forms of left sides, labels with dots that two variables share, variables that nothing reads.
     """
     text = """version 1.0;
