@@ -136,10 +136,14 @@ def _broken(ctx: Context) -> set[str]:
 def _jumps(ctx: Context, out: str, base: str) -> bool:
     """Whether a function of an int16 tensor has neighbouring results that no line joins."""
     x, quant = ctx.quant.get(base), ctx.quant.get(out)
-    if x is None or quant is None or x.bits != 16:
+    if x is None or x.bits != 16:
         return False
-    unit = quant.scale[0] * (1 if quant.bits == 16 else 1 / 128)
-    steps = np.clip(values_of(ctx, out, base, x.scale[0] * np.arange(-32768.0, 32768.0)) / unit, -32768, 32767)
+    values = values_of(ctx, out, base, x.scale[0] * np.arange(-32768.0, 32768.0))
+    if quant is None:  # as if its range were that of the results
+        unit = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) / 32767 or 1.0
+    else:
+        unit = quant.scale[0] * (1 if quant.bits == 16 else 1 / 128)
+    steps = np.clip(values / unit, -32768, 32767)
     height = np.abs(np.diff(np.nan_to_num(steps)))
     apart = np.minimum(height[1:], height[:-1])  # of two steps the lower: one jump beside another isn't a slope
     beside = np.maximum(np.append(apart[1:], (0, 0)), np.append((0, 0), apart[:-1]))

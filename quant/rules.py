@@ -13,6 +13,7 @@ from tosa_engine.errors import DataError, TosaEngineError, Unsupported, raise_al
 from tosa_engine.graph import Location, Operator, QParams, Tensor
 
 from .borders import quantized
+from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
 from .ranges import activation_qparams, as_stored, quantize_array
 
@@ -73,6 +74,9 @@ class Context:
         """The QParams of an activation; a missing one is noted as a problem, once."""
         if name in self.quant:
             return self.quant[name]
+        if name not in self.missing and (found := derived(self, name)) is not None:
+            self.quant[name] = found
+            return found
         if name not in self.missing:
             self.missing.add(name)
             message = f"the tensor has no quantization parameters; calibrate the model{self.place(name)}"

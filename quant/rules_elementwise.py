@@ -57,7 +57,8 @@ def at_one_scale(ctx: Context, op: Operator) -> tuple[list[str], list[int], floa
 
 def whole_numbers(ctx: Context, name: str) -> Wide | None:
     """A tensor that is known to hold whole numbers (FLOOR, and sums and products of it) as int32, exactly."""
-    wide, data = ctx.wide.get(name), ctx.constant(name)
+    kept, data = ctx.values.get(name), ctx.constant(name)
+    wide = ctx.wide.get(name) or (kept if isinstance(kept, Wide) else None)
     if data is not None:
         reach = float(np.abs(data).max(initial=0.0))
         if reach > MOST_WHOLE or not np.array_equal(data, np.rint(data)):
@@ -71,6 +72,8 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
     for x, other, side in ((op.inputs[0], op.inputs[1], 0), (op.inputs[1], op.inputs[0], 1)):
         wide, constant = ctx.values.get(x), ctx.constant(other)
         if not isinstance(wide, Wide) or constant is None or op.op not in ("ADD", "SUB") or x in ctx.quant:
+            continue
+        if wide.scale == (1.0,) and whole_numbers(ctx, other) is None:  # steps of 1 are too coarse for a fraction
             continue
         scales = np.asarray(wide.scale)
         stored = np.rint(constant.astype(np.float64) / scales)

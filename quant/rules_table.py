@@ -25,6 +25,7 @@ from tosa_engine.errors import DataError
 from tosa_engine.graph import QParams
 
 from .chains import values_of
+from .derived import of_values
 from .emit import Quantized, Wide, stored_type
 from .ranges import quantize_array
 
@@ -86,6 +87,8 @@ def emit(ctx: Context, op: Operator, base: str) -> None:
         if out not in ctx.quant:
             ctx.values[out] = ctx.fine[out]
             return
+    if out not in ctx.quant and (own := of_values(ctx, out, function(_inputs(x)), x.quant.bits)) is not None:
+        ctx.quant[out] = own
     quant = ctx.qparams(out)
     found = _zoomed(ctx, x, function, Goal(quant), out, base)
     if x.dtype is types.i16:

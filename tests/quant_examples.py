@@ -288,6 +288,13 @@ def quantized(graph: Graph, samples: list[dict[str, Array]], bits: int) -> Graph
     return quantize(calibrate.attach(graph, statistics_of(graph, samples), scheme))
 
 
+def by_name(folder: Path, graph: Graph, samples: list[dict[str, Array]], bits: int) -> Graph:
+    """As `calibrate -o graph.quant` and `quantize --quant` do it: tensors inside of operations have no entry."""
+    scheme = calibrate.Scheme(Method("minmax", bits=bits, symmetric=bits == 16), symmetric=bits == 16)
+    found = calibrate.from_statistics(graph, statistics_of(graph, samples), scheme=scheme)
+    return quantize(nnef.load(folder, found.qparams))
+
+
 def quality(graph: Graph, integer: Graph, samples: list[dict[str, Array]]) -> dict[str, float]:
     """Of each output the SQNR in dB over all samples, or for truths and indices the share of equal ones in %."""
     signal: dict[str, float] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from quant_examples import COMPOUNDS, EXAMPLES, load, on_a_grid, operator, quality, quantized
+from quant_examples import COMPOUNDS, EXAMPLES, by_name, load, on_a_grid, operator, quality, quantized
 
 from quant.quantize import REFUSED
 from quant.rules import RULES
@@ -90,3 +90,21 @@ def test_operation(tmp_path: Path, name: str, bits: int) -> None:
     samples = on_a_grid(graph, samples, bits)
     integer = quantized(graph, samples, bits)
     check(quality(graph, integer, samples), integer, name, bits)
+
+
+BY_NAME = {
+    "silu": (40, 70), "gelu": (40, 70), "div": (35, 60), "box": (35, 75), "argmax_pool": (99, 99), "moments": (40, 75),
+    "argmin_reduce": (99, 99), "pow": (30, 60), "local_response_normalization": (35, 60), "rms_pool": (30, 60),
+    "layer_normalization": (30, 60), "max_roi_pool": (30, 60),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_by_the_names_of_a_quantization_file(tmp_path: Path, name: str, bits: int) -> None:
+    """The file has names of tensors inside of compounds, and none of those that have no name."""
+    example = EXAMPLES[name] if name in EXAMPLES else COMPOUNDS[name]
+    graph, samples = load(example, tmp_path / "m", np.random.default_rng(0))
+    samples = on_a_grid(graph, samples, bits)
+    integer = by_name(tmp_path / "m", graph, samples, bits)
+    assert min(quality(graph, integer, samples).values()) >= BY_NAME[name][bits == 16]

@@ -52,11 +52,13 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
 def map_document(document: Document, quant: Mapping[str, QParams] | None = None) -> Graph:
     """The graph of a document as it is written: NCHW, a TRANSPOSE before and after each convolution and pooling.
 
+    `quant` is by the names of the document's tensors, and of those that its compounds have inside (`inner_tensors`).
+
     Raises UsageError listing the names in `quant` that no tensor has, and the problems of all operations at once.
     """
     hints = quant or {}
     unknown = sorted(set(hints) - set(document.tensors))
-    if unknown:
+    if unknown and (unknown := sorted(set(unknown) - inner_tensors(document))):
         names = ", ".join(f"'{name}'" for name in unknown)
         raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
     builder = Builder(document, hints)
@@ -67,6 +69,12 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
     block.inputs = [builder.values[name].name for name in document.inputs]
     block.outputs = [builder.values[name].name for name in document.outputs]
     return builder.graph
+
+
+def inner_tensors(document: Document) -> set[str]:
+    """The names of the tensors that the compounds of the standard have inside, where they are expanded."""
+    inside = lower(document, has_mapper, document.tensors).operations
+    return {result.text for operation in inside for result in operation.results} - set(document.tensors)
 
 
 def map_operations(builder: Builder, operations: Iterable[Operation]) -> None:

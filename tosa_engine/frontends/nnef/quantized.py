@@ -23,6 +23,7 @@ from .evaluate import Evaluator, Exact, Frame
 from .inverted import inverted_scales
 from .kinds import TensorOf, conforms, described
 from .library import REQUIRED, standard_library
+from .mapping import inner_tensors
 from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization, logarithmic_qparams
 from .shapes import Shapes
 from .syntax import Name, Place, QuantLine
@@ -71,6 +72,9 @@ def _unknown(document: Document, quantization: Quantization) -> list[ParseError]
     """The lines whose tensor the document doesn't have."""
     labels = {op.arguments["label"]: name for name, op in document.variables.items()}
     known, problems = set(document.tensors), []
+    linear = set(quantization.lines) - set(quantization.functions)
+    if not linear <= known:  # calibration has them, too
+        known |= linear & inner_tensors(document)
     for name, line in quantization.lines.items():
         if name not in known:
             hint = f"; '{name}' is the label of '{labels[name]}'" if name in labels else ""
