@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from lut import FUNCTIONS, Quantization, Table, TableRangeError, build
+from lut import FUNCTIONS, Quantization, TableRangeError, build, error_16, fit_values_16
+from lut.builders import values_16
+
+if TYPE_CHECKING:
+    from lut import TableError
 
 PAGE = Path(__file__).with_name("lut.md")
 INTRODUCTION = """# Tables
@@ -31,6 +35,10 @@ is nearer to the function anywhere. For int16 the line between two entries misse
 sampled table, so that its maximum is never more; of several tables with that maximum, one with a small sum of
 squares. What is fitted is the *maximum*: where one interval can't be served (a pole, a kink), its neighbours give
 way for it, and the mean may be worse than that of the sampled table.
+*Quantizer*: what `tosa-engine quantize` puts into a graph: fitted by three rounds of the same search near the sampled
+table, so that a graph of many tables is ready soon. Where one is more than 2 LSB from its function beside 0, as beside
+a pole, `quantize` adds tables for that region alone, with finer inputs ([integer-forms.md](integer-forms.md)), which
+the last column doesn't count.
 
 ## Errors over all 65,536 inputs of int16
 
@@ -39,15 +47,21 @@ In LSB of the output, interpolation included, before the result's 7 more fractio
 to r; the output's range is the function's own on it, but at most 16. Where results leave the range of the output,
 its end is the right answer.
 
-| function | r | output range | sampled: largest | mean | within 1 | fitted: largest | mean | within 1 |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| function | r | output range | sampled: largest | mean | within 1 | fitted: largest | mean | within 1 | quantizer: largest | mean | within 1 |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+VERDICT = """
+In maximum error the fitted table is better in {better} rows, equal in {equal} and worse in {worse}. Within 1 LSB of the
+true function are, with the fitted tables, of all inputs:
+
+{asked}
 """
 REST = """
 Why some have errors of many LSB: an interval is 1/256 of r wide, and a line misses a curve by up to the second
 derivative times the square of that width over 8. tanh over -8 to 8 bends by 0.77, which is 3 LSB of 2^-15; over -4
 to 4 one LSB. log, sqrt, rsqrt, reciprocal and rsqr have their poles inside the range: a few of the 512 intervals
 beside 0 carry the whole error. Their way out is a range that begins above the pole, as the integer softmax of
-`quant` does with its reciprocal.
+`quant` does with its reciprocal, or a finer table for what is beside it.
 
 ## Errors over all 256 inputs of int8
 
@@ -57,6 +71,7 @@ largest error of all {largest:.4f}.
 # a range of the input in which the function has something to say
 RANGES: Final = {"exp": 2.0, "exp2": 2.0, "sin": math.pi, "cos": math.pi, "square": 4.0, "erf": 4.0, "abs": 1.0}
 WIDER: Final = ("tanh", "sigmoid", "gelu", "silu")
+ASKED: Final = ("sigmoid", "tanh", "exp", "gelu")
 MOST: Final = 16.0
 
 
@@ -66,29 +81,33 @@ def output_range(name: str, reach: float) -> float:
     return min(max(values), MOST)
 
 
-def tables(name: str, reach: float) -> tuple[Table, Table]:
-    quantization = Quantization(reach / 32768, output_range(name, reach) / 32767)
-    sampled, fitted = (build(name, FUNCTIONS[name], quantization, bits=16, kind=kind) for kind in ("sampled", "fitted"))
-    return sampled, fitted
-
-
-def row(name: str, reach: float) -> str:
-    head = f"| {name} | {reach:.4g} | {output_range(name, reach):.4g} |"
+def measured(name: str, reach: float) -> tuple[TableError | None, TableError, TableError]:
+    """The errors of the sampled table (None where TABLE.R1 forbids it), the fitted one and that of the quantizer."""
+    function, scales = FUNCTIONS[name], Quantization(reach / 32768, output_range(name, reach) / 32767)
+    values = values_16(function, scales.in_scale)
+    short = fit_values_16(values, scales.out_scale, quick=True)
+    fitted = build(name, function, scales, bits=16, kind="fitted").error
     try:
-        found = tables(name, reach)
-    except TableRangeError as problem:
-        return f"{head} none: {problem} | | | | | |"
-    cells = [f"{t.error.largest:.2f} | {t.error.mean:.3f} | {100 * t.error.within_1:.2f} %" for t in found]
-    return f"{head} {' | '.join(cells)} |"
+        sampled = build(name, function, scales, bits=16).error
+    except TableRangeError:
+        sampled = None
+    return sampled, fitted, error_16(short, function, scales.in_scale, scales.out_scale)
 
 
-def rows() -> list[str]:
-    found = []
-    for name in sorted(FUNCTIONS):
-        found.append(row(name, RANGES.get(name, 4.0)))
-        if name in WIDER:
-            found.append(row(name, 8.0))
-    return found
+def row(name: str, reach: float, found: tuple[TableError | None, TableError, TableError]) -> str:
+    cells = [f"{name} | {reach:.4g} | {output_range(name, reach):.4g}"]
+    for error in found:
+        measures = "none (TABLE.R1) | |"
+        if error is not None:
+            measures = f"{error.largest:.2f} | {error.mean:.3f} | {100 * error.within_1:.2f} %"
+        cells.append(measures)
+    return f"| {' | '.join(cells)} |"
+
+
+def every() -> dict[tuple[str, float], tuple[TableError | None, TableError, TableError]]:
+    """By function and range."""
+    reaches = [(name, RANGES.get(name, 4.0)) for name in sorted(FUNCTIONS)] + [(name, 8.0) for name in WIDER]
+    return {key: measured(*key) for key in sorted(reaches)}
 
 
 def largest_of_int8() -> float:
@@ -102,7 +121,22 @@ def largest_of_int8() -> float:
 
 def page() -> str:
     """The whole page as Markdown."""
-    return INTRODUCTION + "\n".join(rows()) + "\n" + REST.format(functions=len(FUNCTIONS), largest=largest_of_int8())
+    found = every()
+    lines = [row(*key, errors) for key, errors in found.items()]
+    both = [(sampled.largest, fitted.largest) for sampled, fitted, _ in found.values() if sampled is not None]
+    asked = [
+        f"- {name} over -{reach:g} .. {reach:g}: {100 * errors[1].within_1:.2f} %"
+        for (name, reach), errors in found.items()
+        if name in ASKED
+    ]
+    verdict = VERDICT.format(
+        better=sum(fitted < sampled for sampled, fitted in both),
+        equal=sum(fitted == sampled for sampled, fitted in both),
+        worse=sum(fitted > sampled for sampled, fitted in both),
+        asked="\n".join(asked),
+    )
+    rest = REST.format(functions=len(FUNCTIONS), largest=largest_of_int8())
+    return INTRODUCTION + "\n".join(lines) + "\n" + verdict + rest
 
 
 if __name__ == "__main__":

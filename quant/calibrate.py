@@ -154,7 +154,7 @@ def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, prec
     """`attach` with a precision for every layer by its name."""
     ready = prepared(graph)
     usual = INT16 if scheme.method.bits == 16 else INT8
-    bits = activation_bits(ready.main, precisions) if set(precisions.values()) != {usual} else {}
+    bits = activation_bits(ready.main, precisions) if set(precisions.values()) - {usual} else {}
     _, by_tensor = _by_tensor(graph, statistics, scheme, bits)
     producers, consumers = ready.main.producers(), ready.main.consumers()
     for name, quant in by_tensor.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class _Lut:
         _check(args, sorted(FUNCTIONS))
         tables = _tables(args, FUNCTIONS[args.function])
         kind = args.build or ("fitted" if args.int16 else "sampled")
-        chosen = next(table for table in tables if table.kind == kind)
+        chosen = next((table for table in tables if table.kind == kind), tables[-1])
         if args.format == "json":
             print(json.dumps(chosen.to_json(), indent=2))
         else:
@@ -87,15 +88,22 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> None:
 
 
 def _tables(args: argparse.Namespace, function: Callable[[float], float]) -> list[Table]:
-    """The sampled table, and of int16 the fitted one."""
+    """The sampled table (where the function has one, a warning tells), and of int16 the fitted one."""
     from lut import Quantization, TableRangeError, build
 
     quantization = Quantization(args.in_scale, args.out_scale, args.in_zero_point, args.out_zero_point)
     bits, kinds = (16, ("sampled", "fitted")) if args.int16 else (8, ("sampled",))
-    try:
-        return [build(args.function, function, quantization, bits=bits, kind=kind) for kind in kinds]
-    except TableRangeError as problem:
-        raise DataError(f"no table for {args.function}: {problem}") from problem
+    found, problems = [], []
+    for kind in kinds:
+        try:
+            found.append(build(args.function, function, quantization, bits=bits, kind=kind))
+        except TableRangeError as problem:
+            problems.append(f"no {kind} table for {args.function}: {problem}")
+    if problems and (not found or (args.build and args.build not in {table.kind for table in found})):
+        raise DataError(problems[0])
+    for text in problems:
+        print(f"warning: {text}", file=sys.stderr)
+    return found
 
 
 def _lines(tables: Sequence[Table], chosen: Table) -> list[str]:
