@@ -47,7 +47,8 @@ In LSB of the output, interpolation included, before the result's 7 more fractio
 to r; the output's range is the function's own on it, but at most 16. Where results leave the range of the output,
 its end is the right answer.
 
-| function | r | output range | sampled: largest | mean | within 1 | fitted: largest | mean | within 1 | quantizer: largest | mean | within 1 |
+| function | r | output range | sampled: largest | mean | within 1 | fitted: largest | mean | within 1 |\
+ quantizer: largest | mean | within 1 |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 VERDICT = """
