@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tosa_engine import Session, check, oracle, serialize
+from tosa_engine import Session, arrays, check, oracle, serialize, types
 from tosa_engine.errors import GraphError, Problems, RequireViolation, TosaEngineError
 from tosa_engine.target import Target
 
@@ -118,7 +118,7 @@ def on_reference(graph: Graph, feeds: dict[str, Array], folder: Path) -> Run:
     except GraphError:  # a CLAMP to a value that isn't of the tensor's type
         return Run(NO_FILE)
     for i, name in enumerate(graph.main.inputs):
-        np.save(folder / f"in{i}.npy", feeds[name])
+        arrays.write(folder / f"in{i}.npy", {name: feeds[name]})
     outputs = [folder / f"out{i}.npy" for i in range(len(graph.outputs))]
     for path in outputs:
         path.unlink(missing_ok=True)
@@ -138,7 +138,8 @@ def on_reference(graph: Graph, feeds: dict[str, Array], folder: Path) -> Run:
     verdict = EXIT_CODES.get(done.returncode, f"exit code {done.returncode}")
     if verdict != "valid":
         return Run(verdict)
-    return Run("valid", outputs={t.name: np.load(path) for t, path in zip(graph.outputs, outputs, strict=True)})
+    read = [types.of_bits(np.load(path), t.dtype) for t, path in zip(graph.outputs, outputs, strict=True)]
+    return Run("valid", outputs={t.name: a.reshape(t.shape or ()) for t, a in zip(graph.outputs, read, strict=True)})
 
 
 def program() -> str:
@@ -155,9 +156,17 @@ def unlike(a: Run, b: Run) -> str:
         other = (b.outputs or {})[name]
         if array.size != other.size:
             return f"'{name}' is {array.dtype}{list(array.shape)}, {other.dtype}{list(other.shape)}"
-        if not np.array_equal(array, other.reshape(array.shape).astype(array.dtype)):
+        if not same(array, other.reshape(array.shape)):
             return f"'{name}' has other values"
     return ""
+
+
+def same(a: Array, b: Array) -> bool:
+    """Equal elements; of floats equal values, zeros with their signs, any NaN for NaN."""
+    if not types.holds_floats(a):
+        return np.array_equal(a, b.astype(a.dtype))
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    return np.array_equal(x, y, equal_nan=True) and bool((np.isnan(x) | (np.signbit(x) == np.signbit(y))).all())
 
 
 def explanation(graph: Graph, ours: Run, theirs: Run) -> str:

@@ -1,8 +1,9 @@
 """Differential fuzzing: `make fuzz MINUTES=n`. Not one of the tests: it runs for as long as it is asked to.
 
-Random single operators and random small graphs go through our kernels and the reference model, some of them through
-the oracle, too. A difference that nothing documented explains is shrunk by Hypothesis and kept in `tests/cases/`; the
-run goes on without graphs of the same kind of difference, and fails at its end.
+Random single operators and random small graphs go through our kernels and the reference model. Those of integers must
+give the same bytes, now and then in the oracle, too; those with floats are judged by the specification's bounds
+(`FUZZ_ROWS=int` or `float` for one of the two). A difference that nothing documented explains is shrunk by Hypothesis
+and kept in `tests/cases/`; the run goes on without graphs of the same kind of difference, and fails at its end.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +23,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from .differential import Comparison, compare, save
-from .graph_strategies import INTEGER_ROWS, damaged, graphs
-from .strategies import cases
+from .float_differential import compare_floats, has_floats
+from .graph_strategies import damaged, graphs, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.reference
 
 MINUTES = float(os.environ.get("FUZZ_MINUTES", "1"))
+ROWS = os.environ.get("FUZZ_ROWS", "all")  # all, int or float
 ORACLE_SHARE = 8  # one graph of so many goes through the oracle
 BATCH = 200
 KEPT = Path(__file__).with_name("cases")
@@ -41,13 +44,10 @@ KEPT = Path(__file__).with_name("cases")
 @st.composite
 def inputs(draw: Any) -> tuple[Graph, dict[str, Array]]:
     """Graphs, single operators, and single operators with something wrong."""
-    which = draw(st.integers(0, 7))
-    if which < 5:
-        case: tuple[Graph, dict[str, Array]] = draw(damaged() if which == 4 else graphs())
-        return case
-    name = draw(st.sampled_from(sorted(INTEGER_ROWS)))
-    graph, feeds = draw(cases(name, draw(st.sampled_from(INTEGER_ROWS[name])).key))
-    return graph, feeds
+    floats = draw(st.booleans()) if ROWS == "all" else ROWS == "float"
+    strategy = draw(st.sampled_from([*[graphs] * 4, damaged, *[single] * 3]))
+    case: tuple[Graph, dict[str, Array]] = draw(strategy(floats=floats))
+    return case
 
 
 class Finding(AssertionError):
@@ -64,6 +64,7 @@ class Fuzzer:
     graphs: int = 0
     operators: int = 0
     oracle: int = 0
+    floats: int = 0
     found: dict[str, str] = field(default_factory=dict)
     last: tuple[Graph, dict[str, Array], Comparison] | None = None
 
@@ -91,9 +92,12 @@ class Fuzzer:
     def one(self, graph: Graph, feeds: dict[str, Array]) -> None:
         self.graphs += 1
         self.operators += sum(1 for op in graph.main.operators if op.inputs)
-        with_oracle = self.graphs % ORACLE_SHARE == 0 or self.last is not None
+        floats = has_floats(graph)
+        with_oracle = not floats and (self.graphs % ORACLE_SHARE == 0 or self.last is not None)
+        self.floats += floats
         self.oracle += with_oracle
-        result = compare(graph, feeds, self.folder, with_oracle=with_oracle)
+        judge = compare_floats if floats else partial(compare, with_oracle=with_oracle)
+        result = judge(graph, feeds, self.folder)
         label = result.explained or ("" if not result.difference else "nothing")
         self.verdicts[result.ours.verdict, result.reference.verdict, label] += 1
         if result.is_finding and kind(graph, result) not in self.found:
@@ -108,7 +112,7 @@ class Fuzzer:
         ]
         return {
             "minutes": MINUTES, "graphs": self.graphs, "operators": self.operators, "oracle": self.oracle,
-            "verdicts": rows, "unexplained": len(self.found),
+            "floats": self.floats, "verdicts": rows, "unexplained": len(self.found),
         }  # fmt: skip
 
 
@@ -133,9 +137,8 @@ def test_fuzz(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, repor
         fuzzer.batch(number)
         number += 1
     summary = fuzzer.summary()
-    report(
-        f"{fuzzer.graphs} graphs with {fuzzer.operators} operators, {fuzzer.oracle} on the oracle; FUZZ_SEED={first}"
-    )
+    counts = f"{fuzzer.graphs} graphs with {fuzzer.operators} operators, {fuzzer.floats} of them with floats"
+    report(f"{counts}, {fuzzer.oracle} on the oracle; FUZZ_SEED={first}")
     for row in summary["verdicts"]:
         report(f"{row['graphs']:7d}  ours {row['ours']}, reference model {row['reference']}  {row['explained']}")
     if os.environ.get("FUZZ_RECORD"):

@@ -1,8 +1,10 @@
-"""Hypothesis strategies of small integer graphs: 2 to 12 operators of any kind that feed each other.
+"""Hypothesis strategies of small graphs: 2 to 12 operators of any kind that feed each other.
 
 Each step draws an operator and a row from the op table, a plan from `strategies`, and gives the plan's inputs tensors
 that are already there: elementwise operators take the tensor's shape, the others get it reshaped, cut or tiled to the
 plan's. What nobody reads leaves the graph.
+
+`INTEGER_ROWS` are what graphs are made of unless `FLOAT_ROWS` are asked for: all rows with a float in them.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
 MOST_OPERATORS = 12
 LARGEST = 1 << 12  # elements of a tensor that is still worth reading
 ELEMENTWISE = {"shape", "shape1", "shape2", "shape3"}
-ADAPTABLE = (types.bool_, types.i8, types.i16, types.i32)
+INTEGERS = (types.bool_, types.i8, types.i16, types.i32)
+FLOATS = (types.fp16, types.bf16, types.fp32, types.fp8e4m3, types.fp8e5m2)
+ADAPTABLE = (*INTEGERS, *FLOATS)
 
 
-def integer_rows() -> dict[str, list[Row]]:
-    """By operator, the rows that steps are drawn from: computing ones, without floats."""
+def computing_rows(*, floats: bool) -> dict[str, list[Row]]:
+    """By operator, the rows that steps are drawn from: those with a float among their formats, or those without."""
     found = {
-        spec.name: [row for row in spec.rows if not any(t.is_float for t in row.types.values())]
+        spec.name: [row for row in spec.rows if any(t.is_float for t in row.types.values()) == floats]
         for spec in TABLE.values()
         if spec.inputs and spec.outputs and is_plain(spec)
     }
@@ -49,12 +53,13 @@ def is_plain(spec: OpSpec) -> bool:
 
 
 @st.composite
-def graphs(draw: Draw) -> tuple[Any, dict[str, Array]]:
+def graphs(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """A legal graph of 2 to 12 operators (constants not counted) with arrays for its inputs."""
+    rows = FLOAT_ROWS if floats else INTEGER_ROWS
     builder = Builder(draw, draw(st.integers(2, MOST_OPERATORS)))
     while builder.room():
-        name = draw(st.sampled_from(sorted(INTEGER_ROWS)))
-        builder.step(TABLE[name], draw(st.sampled_from(INTEGER_ROWS[name])))
+        name = draw(st.sampled_from(sorted(rows)))
+        builder.step(TABLE[name], draw(st.sampled_from(rows[name])))
     return builder.finish()
 
 
@@ -83,7 +88,7 @@ class Builder:
         names: list[str] = []
         for argument in spec.inputs:
             names += self.argument(argument, plan, row, first if argument is spec.inputs[0] else None)
-        self.add(spec.name, names, dtype_of(spec.outputs[0].type, row), plan.attributes)
+        self.add(spec.name, names, dtype_of(spec.outputs[0].type, row), plan.attributes, len(spec.outputs))
 
     @staticmethod
     def moves(spec: OpSpec) -> bool:
@@ -167,14 +172,16 @@ class Builder:
         self.pool.append(tensor)
         return tensor.name
 
-    def add(self, op: str, inputs: list[str], dtype: DType, attributes: dict[str, Any] | None = None) -> Tensor:
-        """An operator; its output is there for the next."""
-        tensor = self.block.add(Tensor(self.block.fresh("t"), dtype, None))
-        self.block.operators.append(Operator(op, inputs, [tensor.name], attributes or {}))
+    def add(
+        self, op: str, inputs: list[str], dtype: DType, attributes: dict[str, Any] | None = None, outputs: int = 1
+    ) -> Tensor:
+        """An operator, whose outputs are of one format; they are there for the next. The last one is returned."""
+        tensors = [self.block.add(Tensor(self.block.fresh("t"), dtype, None)) for _ in range(outputs)]
+        self.block.operators.append(Operator(op, inputs, [tensor.name for tensor in tensors], attributes or {}))
         infer(self.graph)
-        self.pool.append(tensor)
+        self.pool += tensors
         self.count += 1
-        return tensor
+        return tensors[-1]
 
     def finish(self) -> tuple[Any, dict[str, Array]]:
         """The graph, with what nobody reads as outputs."""
@@ -186,14 +193,22 @@ class Builder:
         return self.graph, self.feeds
 
 
-INTEGER_ROWS = integer_rows()
+INTEGER_ROWS, FLOAT_ROWS = computing_rows(floats=False), computing_rows(floats=True)
 
 
 @st.composite
-def damaged(draw: Draw) -> tuple[Any, dict[str, Array]]:
+def single(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
+    """One operator."""
+    rows = FLOAT_ROWS if floats else INTEGER_ROWS
+    name = draw(st.sampled_from(sorted(rows)))
+    case: tuple[Any, dict[str, Array]] = draw(cases(name, draw(st.sampled_from(rows[name])).key))
+    return case
+
+
+@st.composite
+def damaged(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """One operator with one thing changed: mostly an error, sometimes another legal use."""
-    name = draw(st.sampled_from(sorted(INTEGER_ROWS)))
-    graph, feeds = draw(cases(name, draw(st.sampled_from(INTEGER_ROWS[name])).key))
+    graph, feeds = draw(single(floats=floats))
     operator, tensors = graph.main.operators[-1], graph.main.tensors
     output = graph.outputs[0]
     constants = [t for t in map(tensors.__getitem__, operator.inputs) if t.data is not None and t.size]
@@ -201,7 +216,7 @@ def damaged(draw: Draw) -> tuple[Any, dict[str, Array]]:
     kinds = ["dtype", *(["shape"] if output.shape else []), *(["constant"] if constants else [])]
     kind = draw(st.sampled_from([*kinds, *(["attribute"] * 2 if attributes else [])]))
     if kind == "dtype":
-        output.dtype = draw(st.sampled_from([*ADAPTABLE, types.i48]))
+        output.dtype = draw(st.sampled_from([*(FLOATS if floats else INTEGERS), types.i48]))
     elif kind == "shape":
         output.shape = changed(draw, output.shape, least=1)
     elif kind == "constant":

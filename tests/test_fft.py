@@ -105,6 +105,23 @@ def test_constant_input() -> None:
         np.testing.assert_allclose(imag[0, 0], [0.0, 3.0, 0.0], atol=1e-6)
 
 
+@pytest.mark.parametrize("inverse", [False, True])
+def test_an_impulse_is_zero_at_quarter_turns(inverse: bool) -> None:
+    """Nothing else is within bounds that are relative to the terms, which are zero there."""
+    impulse = np.zeros((1, 2, 8))
+    impulse[0, 1, 3] = 3.0
+    half = 3.0 * float(np.float32(np.sqrt(0.5)))
+    cosines = np.array([3.0, -half, 0.0, half, -3.0, half, 0.0, -half])
+    sines = np.array([0.0, -half, 3.0, -half, 0.0, half, -3.0, half]) * (-1 if inverse else 1)
+    for real, imag in both(fft2d((1, 2, 8), inverse=inverse), impulse, np.zeros((1, 2, 8))):
+        np.testing.assert_array_equal(real[0], np.float32([cosines, -cosines]))
+        np.testing.assert_array_equal(imag[0], np.float32([sines, -sines]))
+    if not inverse:
+        for real, imag in both(rfft2d((1, 2, 8)), impulse):
+            np.testing.assert_array_equal(real[0], np.float32([cosines[:5], -cosines[:5]]))
+            np.testing.assert_array_equal(imag[0], np.float32([sines[:5], -sines[:5]]))
+
+
 def test_overflow_is_infinite() -> None:
     for real, _ in both(rfft2d((1, 1, 2)), [[[3e38, 3e38]]]):
         assert real.tolist() == [[[np.inf, 0.0]]]

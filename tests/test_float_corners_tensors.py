@@ -100,6 +100,7 @@ SUMS: dict[DType, tuple[tuple[DType, DType], ...]] = {  # (accumulator, output o
 def test_avg_pool(dtype: DType) -> None:
     """Padding doesn't count; sums of the largest values don't overflow, for the mean is of the format."""
     cases = [([1.0, NAN, 2.0, 3.0], NAN), ([TINY, TINY, TINY, TINY], TINY), ([-0.0, -0.0, -0.0, -0.0], 0.0)]
+    cases += [([MOST, MOST, MOST, MOST], MOST), (["-most", "-most", MOST, MOST], 0.0)]
     if dtype is not fp8e4m3:
         cases += [([INF, 1.0, 1.0, 1.0], INF), ([INF, -INF, 1.0, 1.0], NAN)]
     zeros = [np.zeros(1, dtype.storage)] * 2

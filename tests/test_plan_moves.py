@@ -115,6 +115,27 @@ def test_a_slice_in_front_of_padding_stays_a_step() -> None:
     assert operators(cut_conv(start=1)) == ["SLICE", "CONV2D+RESCALE"]
 
 
+@pytest.mark.parametrize("op", ["PAD", "SLICE"])
+def test_padding_and_cuts_of_a_weight_are_its_own(op: str) -> None:
+    """A kernel of the input's shape, whose last row is a border or whose fourth is cut off."""
+    net = Net()
+    x, part = net.input("x", i8, 8, 3, 3, 8), net.input("w", i8, 8, 2 if op == "PAD" else 4, 3, 8)
+    bounds = numbers(net, 0, 0, 0, 0), numbers(net, 8, 3, 3, 8)
+    weight = padded(net, part, 0, 1, 0, 0) if op == "PAD" else net.op("SLICE", "cut", i8, part, *bounds)
+    net.conv("y", x, weight, 8)
+    assert operators(planned(net, "y")) == [op, "CONV2D"]
+
+
+def test_a_bias_that_is_cut_off_something() -> None:
+    net = Net()
+    x, wide = net.input("x", i8, 1, 6, 6, 8), net.input("b", types.i32, 9)
+    bias = net.op("SLICE", "bias", types.i32, wide, numbers(net, 0), numbers(net, 8))
+    settings = {"acc_type": types.i32, "local_bound": False, "pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1)}
+    zeros = net.const(i8, [0])
+    net.op("CONV2D", "y", types.i32, x, net.weights(8, 3, 3, 8), bias, zeros, zeros, **settings)
+    assert operators(planned(net, "y")) == ["SLICE", "CONV2D"]
+
+
 def test_transposes_that_cancel_are_none() -> None:
     net = Net()
     x = net.input("x", i8, 2, 3, 4)

@@ -129,7 +129,9 @@ def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high
 
 @jit
 def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
-    """Sums in float32 in the order ky, kx, then divided by the number of positions inside the input."""
+    """Sums in float32 in the order ky, kx, then divided by the number of positions inside the input. Where that isn't
+    finite, the sum may have left the range on the way to an average that is in it: again in float64.
+    """
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
         for ox in range(OW):
@@ -145,6 +147,21 @@ def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
                     for c in range(C):
                         sums[c] += values[c]
             count = np.float32((bottom - top) * (right - left))
+            finite = True
             for c in range(C):
                 sums[c] /= count
+                finite &= abs(sums[c]) < np.float32(np.inf)
+            if not finite:
+                _average_wide(x, sums, (n * IH * IW * C, top, bottom, left, right), IW * C, C)
     return -1
+
+
+@jit
+def _average_wide(x: Any, out: Any, part: Any, line: int, C: int) -> None:
+    start, top, bottom, left, right = part
+    for c in range(C):
+        total = 0.0
+        for y in range(top, bottom):
+            for column in range(left, right):
+                total += float(x[start + y * line + column * C + c])
+        out[c] = np.float32(total / ((bottom - top) * (right - left)))

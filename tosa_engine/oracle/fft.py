@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 def turns(call: Call, columns: int) -> Iterator[tuple[int, int, Array, Array, Array]]:
     """For each input position iy, ix, and all outputs [H, columns]: cosine and sine of the angle between both, and
-    where the angle is a whole number of half turns along each axis.
+    where the angle is a whole number of half turns along each axis. At quarter turns both are whole numbers
+    (docs/errata.md), which those of fp64's multiples of pi miss.
     """
     oy, ox = np.arange(call.H)[:, None], np.arange(columns)[None, :]
     for iy, ix in itertools.product(range(call.H), range(call.W)):
         ay, ax = iy * oy % call.H, ix * ox % call.W
-        angle = 2 * np.pi * (ay / call.H + ax / call.W)
+        part = ay / call.H + ax / call.W
         half_turns = (2 * ay % call.H == 0) & (2 * ax % call.W == 0)
-        yield iy, ix, np.cos(angle), np.sin(angle), half_turns
+        quarter, angle = 4 * part % 1 == 0, 2 * np.pi * part
+        cosine, sine = (np.where(quarter, np.round(wave), wave) for wave in (np.cos(angle), np.sin(angle)))
+        yield iy, ix, cosine, sine, half_turns
 
 
 def fft2d(call: Call, input_real: Array, input_imag: Array) -> list[Array]:

@@ -33,14 +33,15 @@ def in_fp64(call: Call) -> Call:
     return found
 
 
-def reference_fp64(call: Call, inputs: Mapping[str, Array]) -> list[Array]:
-    """The outputs in fp64 (float formats) or int64; `inputs` are by argument name.
+def reference_fp64(call: Call, inputs: Mapping[str, Array | list[Array]]) -> list[Array]:
+    """The outputs in fp64 (float formats) or int64; `inputs` are by argument name, lists for arguments that are lists.
 
     Raises:
         RequireViolation: a REQUIRE doesn't hold.
     """
     with np.errstate(**IEEE):
-        found = ORACLES[call.spec.name](in_fp64(call), **{name: wide(array) for name, array in inputs.items()})
+        values = {n: [wide(one) for one in a] if isinstance(a, list) else wide(a) for n, a in inputs.items()}
+        found = ORACLES[call.spec.name](in_fp64(call), **values)
     return [wide(one) for one in (found if isinstance(found, list) else [found])]
 
 

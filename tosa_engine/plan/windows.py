@@ -57,8 +57,8 @@ class Padding:
 
     def merged(self, pad: Call, reader: Call) -> Call | None:
         """The reader with the padding in its `pad`; None where this isn't the same or isn't legal."""
-        if reader.operator.inputs.count(pad.operator.outputs[0]) != 1:
-            return None
+        if [i for i, name in enumerate(reader.operator.inputs) if name == pad.operator.outputs[0]] != [0]:
+            return None  # a weight, or the input and the weight
         amounts = padding(pad, reader) if pad.spec.name == "PAD" else cut(pad, reader)
         if amounts is None or any(amounts[:2]) or any(amounts[-2:]):
             return None
