@@ -41,8 +41,10 @@ DIGITS: Final = (
     "--symmetric", "--power-of-two", "--weights per-tensor", "--weights per-tensor --equalize", "--equalize",
     "--bias-correction", "--rounding adaround", "--rounding adaround --bias-correction",
     "--bits 16", "--bits 16 --rounding adaround", "--layer op:softmax=int16 --layer logits=int16",
+    "--layer n2=int16 --layer n3=int16", "--layer n2=int16 --layer output=int16 --layer n5=int4",
     "--weight-bits 4", "--weight-bits 4 --bias-correction", "--weight-bits 4 --rounding adaround",
     "--weight-bits 4 --rounding adaround --bias-correction", "--weight-bits 4 --layer n1=int8 --layer logits=int8",
+    "--layer n[1345]=int4 --layer logits=int4", "--layer n[1345]=int4 --layer logits=int4 --rounding adaround",
 )  # fmt: skip
 LAYERS: Final = ("", "--equalize", "--bits 16")
 BLOCK: Final = (
@@ -188,7 +190,8 @@ def sections() -> list[str]:
         pair = of_random_inputs(load(networks.two_layers(Path(folder) / "two.nnef")))
         block = of_random_inputs(load(networks.block(Path(folder) / "block.nnef")))
         found = [
-            "## Digits\n\nThe network of `examples/digits`, 597 test images; 64 others to quantize with.\n\n"
+            "## Digits\n\nThe network of `examples/digits`, 597 test images; 64 others to quantize with. "
+            "Mixed precisions are those that [`sensitivity` and `search`](precision.md) found, among others.\n\n"
             + digits_table(),
             "## Two layers, 1000 to 1\n\nHalf of the channels between two convolutions are 1000 times larger than the "
             "others, and all count the same for the result (`examples/methods/networks.py`). One scale for all of them "
