@@ -55,7 +55,7 @@ class Random:
     def between(self, x: str) -> str:
         f, shape = self.f, self.f.block.tensors[x].shape
         assert shape is not None
-        kind = self.rng.integers(6)
+        kind = self.rng.integers(7)
         if kind == 0:
             return x
         if kind == 1:
@@ -64,6 +64,9 @@ class Random:
             return f.op("TRANSPOSE", [f.op("TRANSPOSE", [x], perms=(0, 3, 1, 2))], perms=(0, 2, 3, 1))
         if kind == 3:
             return f.op("ADD", [x, f.const(self.normal(1, 1, 1, shape[3]))])
+        if kind == 5:
+            negative = f.op("GREATER", [f.const(np.zeros((1, 1, 1, 1))), x], dtype=types.bool_)
+            return f.op("SELECT", [negative, f.op("MUL", [x, f.const(np.full((1, 1, 1, 1), 0.1))]), x])
         if kind == 4:
             return f.op("MUL", [x, f.const(np.abs(self.normal(1, 1, 1, shape[3])) + 0.1)])
         return f.op("ADD", [x, self.f.relu(self.conv(x, shape[3]))])
@@ -154,6 +157,16 @@ def test_outputs_and_functions_hold_their_channels() -> None:
         "one": "'other' comes from elsewhere",
         "last": "'last' is a graph output",
     }
+
+
+@pytest.mark.parametrize(("bound", "pinned"), [(0.0, False), (0.5, True)])
+def test_a_leaky_relu_hands_channels_on(bound: float, pinned: bool) -> None:
+    made = Random(1)
+    f, x = made.f, made.conv(made.f.input((1, 3, 3, 4)), 5)
+    low = f.op("GREATER", [f.const(np.full((1, 1, 1, 1), bound)), x], dtype=types.bool_)
+    y = f.op("SELECT", [low, f.op("MUL", [x, f.const(np.full((1, 1, 1, 1), 0.1))]), x])
+    first, _ = channels_of(prepared(f.outputs(made.conv(y, 2))).main)
+    assert (len(first.writers), len(first.readers), bool(first.pinned)) == (1, 1, pinned)
 
 
 def test_a_sum_of_two_layers_has_one_set_of_channels() -> None:

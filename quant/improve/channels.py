@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     Key = tuple[str, int]  # a tensor and its axis
 
-SUMS: Final = ("ADD", "SUB", "MAXIMUM", "MINIMUM")
+# operators that hand on what both of these inputs have
+JOINS: Final = {"ADD": (0, 1), "SUB": (0, 1), "MAXIMUM": (0, 1), "MINIMUM": (0, 1), "SELECT": (1, 2)}
+COMPARISONS: Final = ("GREATER", "GREATER_EQUAL", "EQUAL")
 LARGEST: Final = 2.0**16  # a scale and its inverse; beyond, a channel is as good as empty
 
 
@@ -121,8 +123,10 @@ class _Search:
             found = reader(self.block, op, key)
             if found is not None:
                 channels.readers.append(found)
-            elif op.op in SUMS:
-                self._sum(op, key)
+            elif op.op in JOINS:
+                self._join_operands(op, key)
+            elif self._is_sign(op):
+                continue
             else:
                 step = HANDS_ON.get(op.op)
                 axis = step(self.block, op, *key) if step is not None else None
@@ -132,12 +136,18 @@ class _Search:
                 self.roots.add((op.outputs[0], axis))
                 self._reach((op.outputs[0], axis), channels)
 
-    def _sum(self, op: Operator, key: Key) -> None:
+    def _is_sign(self, op: Operator) -> bool:
+        """A comparison with 0: what it gives is the same for every scale."""
+        constants = [self.block.tensors[name].data for name in op.inputs]
+        return op.op in COMPARISONS and any(data is not None and not data.any() for data in constants)
+
+    def _join_operands(self, op: Operator, key: Key) -> None:
         """Both operands have the same channels, or the other one is a constant that is scaled with them."""
         name, axis = key
         channels = self.sets[key]
         out = (op.outputs[0], axis)
-        for slot, other in enumerate(op.inputs[:2]):
+        for slot in JOINS[op.op]:
+            other = op.inputs[slot]
             if other == name:
                 continue
             tensor = self.block.tensors[other]
