@@ -83,9 +83,10 @@ The methods are applied in this order: equalisation, balancing, calibration, rou
 each layer is printed and, with all options, the samples and the versions, recorded in `net.config.json`. The same
 samples, options and seed (`--rounding-seed`) give the same bytes.
 
-- Scales move through what is positively homogeneous and the same for every channel: ReLU, leaky ReLU, pools, means, moves of
-  values, sums of two layers. They don't move through a clamp at another number (ReLU6), a function, or a graph output.
-  They are powers of two, so that floats don't change in a single bit; half a step of scale is the price.
+- Scales move through what is positively homogeneous and the same for every channel: ReLU, leaky ReLU, pools, means,
+  moves of values, sums of two layers. They don't move through a clamp at another number (ReLU6), a function, a CONCAT,
+  or a graph output. They are powers of two, so that floats don't change in a single bit; half a step of scale is the
+  price.
 - AdaRound's weights become the integer below or above. Layers are done one after the other, on the inputs that the
   integer network gives them, from two matrices of taps x taps per layer: memory doesn't grow with the samples. Layers
   of more than 8192 taps keep the nearest integers, and say so.
