@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -234,7 +235,10 @@ def test_an_output_that_is_poor_although_its_layers_are_good() -> None:
         "tosa-engine quantize model.nnef --data 'calib data.npz' --equalize --rounding adaround --bias-correction "
         "-o model.tosa"
     )
-    assert "The network" in Page(page(result, FILES)).words
+    text = page(result, FILES)
+    assert "The network" in Page(text).words
+    shown = [re.sub("<[^>]+>", "", code) for code in re.findall(r"<code>(.*?)</code>", text)]
+    assert html.unescape(shown[0]) == content["network"]["commands"][0]
     assert json.loads(to_json(measure(*network(1), samples(2)), FILES))["network"] is None
 
 

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from .measure import Measured, Measurement
 
 WORST: Final = 5
-POOR: Final = 25.0  # dB, of an output
+POOR: Final = 25.0  # dB, of an output, and of a layer alone that spoils what comes behind
 GOOD: Final = 40.0  # dB, of a layer alone: nothing to gain
 FROM_BEFORE: Final = 6.0  # dB by which the error of what comes before outweighs the layer's own
 SATURATED: Final = 0.01
 BULK: Final = 0.999  # of the values, which ...
 NARROW: Final = 8.0  # ... a range this many times narrower would hold
 UNEVEN: Final = 16.0  # between the channels of weights, or the inputs of a CONCAT
-TIGHT: Final = 1.0  # bits of an accumulator
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def advise(found: Measurement, files: Files) -> list[Advice]:
 def overall(found: Measurement, files: Files) -> Advice | None:
     """Of the network: where the layers are good enough alone, and the outputs aren't; None where they are."""
     outputs = [layer for layer in found.outputs if layer.cumulative.sqnr < POOR]
-    if not outputs:
+    if not outputs or any(layer.local.sqnr < POOR for layer in found.layers):
         return None
     layer = min(outputs, key=lambda output: output.cumulative.sqnr)
     start = ("tosa-engine", "quantize", files.model, "--data", files.data)
@@ -66,16 +65,11 @@ def overall(found: Measurement, files: Files) -> Advice | None:
 
 
 def lints(found: Measurement) -> list[str]:
-    """What quantization noted, and what the samples show, worst first."""
+    """What quantization noted, and what these samples and the weights show."""
     lines = list(found.notes)
     saturated = sorted((x for x in found.layers if x.saturation > SATURATED), key=lambda x: -x.saturation)
     lines += [f"'{layer.name}' saturates {100 * layer.saturation:.1f} % of its values" for layer in saturated]
-    for name, bits in sorted(found.margins.items(), key=lambda pair: pair[1]):
-        if bits < TIGHT:
-            lines.append(f"the accumulator of '{name}' has {bits:.1f} bits to spare")
     for layer in found.layers:
-        if layer.seen.samples and layer.seen.low == layer.seen.high:
-            lines.append(f"'{layer.name}' is {layer.seen.low:g} everywhere in every sample")
         ratio = unevenness(layer.peaks)
         if ratio > UNEVEN:
             scales = "each has a scale" if layer.per_channel else "all have one scale"

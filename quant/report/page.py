@@ -96,20 +96,24 @@ def _next(found: list[Advice], network: Advice | None) -> str:
     cards = []
     if network is not None:
         reasons = "".join(f"<li>{text(reason)}</li>" for reason in network.reasons)
-        commands = "".join(f"<code>{text(command)}</code>" for command in network.commands)
-        cards.append(f'<article class="card"><h3>The network</h3><ul>{reasons}</ul><pre>{commands}</pre></article>')
+        cards.append(f'<article class="card"><h3>The network</h3><ul>{reasons}</ul>{_commands(network)}</article>')
     for advice in found:
         layer = advice.layer
         left, right = charts.extent(layer)
         reasons = "".join(f"<li>{text(reason)}</li>" for reason in advice.reasons)
-        commands = "".join(f"<code>{text(command)}</code>" for command in advice.commands)
         cards.append(
             f'<article class="card"><h3><a href="#{_anchor(layer)}">{name(layer.name)}</a> '
             f'<span class="soft">{text(layer.operator)}</span></h3>'
             f'{charts.histogram(layer)}<div class="x"><span>{left:.4g}</span><span>{right:.4g}</span></div>'
-            f"<ul>{reasons}</ul>" + (f"<pre>{commands}</pre>" if commands else "") + "</article>"
+            f"<ul>{reasons}</ul>{_commands(advice)}</article>"
         )
     return f'<section><h2>What to do next, worst layers first</h2><div class="cards">{"".join(cards)}</div></section>'
+
+
+def _commands(advice: Advice) -> str:
+    """Each on its own; lines break between words only, so that an option keeps its hyphens."""
+    lines = [" ".join(f"<span>{text(word)}</span>" for word in command.split(" ")) for command in advice.commands]
+    return f"<pre>{''.join(f'<code>{line}</code>' for line in lines)}</pre>" if lines else ""
 
 
 def _lints(found: list[str]) -> str:
