@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import TosaEngineError, raise_all
 from .container import GRAPH, open_container, read_text
-from .evaluate import Evaluator, Exact, Frame, deep_recursion
+from .emission import Exact, Frame
+from .evaluate import Evaluator, deep_recursion
 from .flat import Document, Operation
 from .kinds import OF_PYTHON
 from .library import standard_library

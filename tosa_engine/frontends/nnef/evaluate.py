@@ -8,16 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from . import arithmetic
 from .constant import Constants
-from .flat import Operation
-from .kinds import OF_PYTHON, ArrayOf, TensorOf, castable, described, has_tensor, is_generic
-from .labels import Labels
-from .syntax import Literal, Name, Place, Sequence
-from .tree import Wrong, short
+from .emission import Emission, Frame, first_name
+from .kinds import OF_PYTHON, ArrayOf, has_tensor, is_generic
+from .syntax import Literal, Name, Sequence
+from .tree import Wrong
 from .typecheck import OPERATION_OF, UNARY_OPERATION_OF
 from .vendor import SPECIAL
 
@@ -26,37 +24,15 @@ if TYPE_CHECKING:
 
     from ...types import Shape
     from .library import Declaration, Parameter
-    from .syntax import Assignment, Binary, BuiltIn, Expression, Invocation, Unary
+    from .syntax import Assignment, Binary, BuiltIn, Expression, Invocation, Place, Unary
 
-MAX_INTEGER: Final = (1 << 31) - 1  # of an attribute
 MAX_CALLS: Final = 200  # of fragments in each other
-MAX_OPERATIONS: Final = 1 << 18  # beyond those that a document writes out
 MAX_STEPS: Final = 1 << 20
 MAX_NESTING: Final = 2000  # of expressions, those of fragments included
 ShapeOf = Callable[[str], "Shape"]
 
 
-class Exact(str):
-    """A name that a tensor must have because the user gave it; other names are made unique."""
-
-    __slots__ = ()
-
-
-@dataclass(slots=True)
-class Frame:
-    """One invocation of a fragment, or the graph. `names` are what its identifiers will be called in the flat graph;
-    `place` is where the user called it, for fragments that aren't the user's.
-    """
-
-    generic: str
-    stem: str
-    place: Place | None
-    names: dict[str, str] = field(default_factory=dict)
-    fragment: str = ""
-    call: Place = field(default_factory=lambda: Place(0, 0))
-
-
-class Evaluator(Constants):
+class Evaluator(Emission, Constants):
     """Makes `operations` of assignments. Which compounds are kept is what `keep` says of a declaration."""
 
     def __init__(
@@ -66,15 +42,9 @@ class Evaluator(Constants):
         shape_of: ShapeOf,
         reserved: set[str],
     ) -> None:
+        super().__init__(reserved)
         self.library, self.keep, self._shape_of = library, keep, shape_of
-        self.used = reserved  # names that are taken
-        self.emitted: set[str] = set()
-        self.operations: list[Operation] = []
-        self.types: dict[str, str] = {}  # of tensors
-        self.frames: list[Frame] = []
-        self.labels = Labels()
-        self._steps, self._written = MAX_STEPS, MAX_OPERATIONS
-        self._depth = 0
+        self._steps, self._depth = MAX_STEPS, 0
 
     # expressions
 
@@ -143,7 +113,7 @@ class Evaluator(Constants):
             return SPECIAL[declaration.name](self, arguments, place, wanted)
         generic = generic or declaration.generic_type or (self._deduced(declaration, given, place))
         if declaration.body is None or self.keep(declaration):
-            return self._emit(declaration, arguments, generic, place, wanted)
+            return self.emit(declaration, arguments, generic, place, wanted)
         return self.expand(declaration, arguments, generic, place, wanted)
 
     def _deduced(self, declaration: Declaration, given: dict[str, Any], place: Place) -> str:
@@ -177,7 +147,7 @@ class Evaluator(Constants):
         results = declaration.results
         given = wanted if len(results) > 1 and isinstance(wanted, tuple) else (wanted,)
         at = place if declaration.standard and outer.place is None else outer.place
-        frame = Frame(generic, self._stem(wanted, declaration), at, {}, declaration.name, place)
+        frame = Frame(generic, self.stem(wanted, declaration), at, {}, declaration.name, place)
         if wanted is None and declaration.returns_one_tensor:
             given = (frame.stem,)
         frame.names = {result.name: name for result, name in zip(results, given) if name is not None}
@@ -189,16 +159,13 @@ class Evaluator(Constants):
         values = tuple(scope[result.name] for result in results)
         return values[0] if len(values) == 1 else values
 
-    def _stem(self, wanted: Any, declaration: Declaration) -> str:
-        return _first(wanted) or f"{self.frames[-1].stem}_{declaration.name}".lstrip("_")
-
     # statements
 
     def assign(self, assignment: Assignment, scope: dict[str, Any]) -> None:
         """One statement of a body; `scope` gets what it assigns."""
         wanted = self._wanted(assignment.target)
         if len(self.frames) == 1:
-            self.frames[0].stem = _first(wanted)
+            self.frames[0].stem = first_name(wanted)
         value = self.value(assignment.value, scope, wanted)
         self._unpack(assignment.target, value, scope)
 
@@ -220,104 +187,11 @@ class Evaluator(Constants):
             assert isinstance(target, Name)
             scope[target.text] = value
 
-    # operations of the flat graph
-
-    def _emit(
-        self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place, wanted: Any
-    ) -> Any:
-        place = self.frames[-1].place or place
-        self._written -= 1
-        if self._written < 0:
-            raise Wrong("NNEF.LIMIT", f"more than {MAX_OPERATIONS} operations", place)
-        self._check_arguments(declaration, arguments, generic, place)
-        if declaration.standard:
-            self.labels.check(declaration.name, arguments, place)
-        structure = self._results(declaration, wanted)
-        results: list[Name] = []
-        types: list[str] = []
-        for declared, names in zip(declaration.results, structure, strict=True):
-            item = declared.kind.item if isinstance(declared.kind, ArrayOf) else declared.kind
-            if not isinstance(item, TensorOf) or isinstance(names, tuple) is not isinstance(declared.kind, ArrayOf):
-                message = f"assign the results of '{declaration.name}' to names or an array of names like [a, b]"
-                raise Wrong("NNEF.I2", message, place)
-            for name in names if isinstance(names, tuple) else (names,):
-                results.append(Name(name, place))
-                types.append(generic if item.item == "?" else item.item)
-                self.types[name] = types[-1]
-        self.operations.append(Operation(declaration, arguments, tuple(results), tuple(types), generic, place))
-        if declaration.name == "variable" and declaration.standard:
-            self.labels.define(results[0].text, arguments)
-        values = tuple(
-            tuple(Name(n, place) for n in names) if isinstance(names, tuple) else Name(names, place)
-            for names in structure
-        )
-        return values[0] if len(values) == 1 else values
-
-    def _results(self, declaration: Declaration, wanted: Any) -> tuple[Any, ...]:
-        """Names for the results: a tuple of them where a result is an array."""
-        given = (wanted,) if len(declaration.results) == 1 else wanted
-        if not isinstance(given, tuple) or len(given) != len(declaration.results):
-            given = (None,) * len(declaration.results)
-        return tuple(
-            tuple(self.fresh(n, declaration) for n in names)
-            if isinstance(names, tuple)
-            else self.fresh(names, declaration)
-            for names in given
-        )
-
-    def fresh(self, wanted: Any, declaration: Declaration) -> str:
-        """A name that no tensor has yet: the wanted one if it can be."""
-        name = wanted if isinstance(wanted, str) else self._stem(None, declaration)
-        if isinstance(name, Exact) and name not in self.emitted:
-            self.emitted.add(name)
-            return str(name)
-        unique, number = name, 1
-        while unique in self.used:
-            number += 1
-            unique = f"{name}_{number}"
-        self.used.add(unique)
-        return unique
-
-    def _check_arguments(self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place) -> None:
-        if generic == "string":
-            raise Wrong("NNEF.T14", "tensors of type 'string' don't exist in a graph", place)
-        for parameter in declaration.parameters:
-            value = arguments[parameter.name]
-            if has_tensor(parameter.kind):
-                self._check_tensors(parameter, value, generic, place)
-            elif (large := _large(value)) is not None:
-                message = f"argument '{parameter.name}' of '{declaration.name}': {large} is beyond 32 bits"
-                raise Wrong("NNEF.LIMIT", short(message, 200), place)
-
-    def _check_tensors(self, parameter: Parameter, value: Any, generic: str, place: Place) -> None:
-        """In the body of a generic fragment, what `?` was given for isn't known before."""
-        kind = parameter.kind.item if isinstance(parameter.kind, ArrayOf) else parameter.kind
-        wanted = TensorOf(generic) if kind == TensorOf("?") else kind
-        for item in value if isinstance(value, tuple) else (value,):
-            got = TensorOf(self.types[item.text]) if isinstance(item, Name) else OF_PYTHON[type(item)]
-            if wanted is not None and not castable(got, wanted):
-                message = f"argument '{parameter.name}' must be {described(wanted)}, got {described(got)}"
-                raise Wrong("NNEF.T4", message, place)
-
 
 def _as_array(value: Any, parameter: Parameter | None) -> Any:
     """An attribute that must be an array and is a single item."""
     single = parameter is not None and isinstance(parameter.kind, ArrayOf) and not has_tensor(parameter.kind)
     return (value,) if single and not isinstance(value, tuple) else value
-
-
-def _first(wanted: Any) -> str:
-    """The first of the names for results, or nothing."""
-    while isinstance(wanted, tuple) and wanted:
-        wanted = wanted[0]
-    return str(wanted) if isinstance(wanted, str) else ""
-
-
-def _large(value: Any) -> int | None:
-    """An integer that is beyond what an attribute may be."""
-    if isinstance(value, tuple):
-        return next((large for item in value if (large := _large(item)) is not None), None)
-    return value if isinstance(value, int) and abs(value) > MAX_INTEGER else None
 
 
 @contextmanager

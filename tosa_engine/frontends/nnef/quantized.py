@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import TosaEngineError, raise_all
-from .evaluate import Evaluator, Exact, Frame
+from .emission import Exact, Frame
+from .evaluate import Evaluator
 from .inverted import inverted_scales
 from .kinds import TensorOf, conforms, described
 from .library import REQUIRED, standard_library
