@@ -16,12 +16,13 @@ from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
 from .layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
+from .lints import of_tensor
 from .methods import Method, default_method
 from .observe import collect, digest
 from .quantize import prepared
-from .ranges import NARROWEST_RANGE, activation_qparams, fixed_qparams, weight_qparams
+from .ranges import activation_qparams, fixed_qparams, weight_qparams
 from .rules import TAKES_WIDE
-from .sharing import share
+from .sharing import clamped_by, share
 from .weights import WEIGHTED, own_constant, row_qparams, rows_of
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def from_statistics(
     """
     scheme = scheme or Scheme()
     block, by_tensor = _by_tensor(graph, statistics, scheme)
-    result = Calibration({}, statistics)
+    result, consumers = Calibration({}, statistics), block.consumers()
     for name, array in (weights or {}).items():
         result.qparams[name] = weight_qparams(
             array, 0 if scheme.weights_per_channel else None, power_of_two=scheme.power_of_two
@@ -125,7 +126,9 @@ def from_statistics(
         source = source_name(block.tensors[name])
         if source and source not in result.qparams:
             result.qparams[source] = quant
-            result.warnings += _doubts(source, statistics.tensors.get(name), quant)
+            if name in statistics.tensors:
+                stored = clamped_by(block, name, consumers) is None
+                result.warnings += map(str, of_tensor(source, statistics.tensors[name], quant, stored))
     return result
 
 
@@ -257,13 +260,3 @@ def _activations(
             affine = own.method.bits == 16 or not own.symmetric
             found[name] = fixed if fixed is not None and affine else own.activation(seen[name])
     return found
-
-
-def _doubts(name: str, seen: TensorStatistics | None, quant: QParams) -> list[str]:
-    if seen is None:
-        return []
-    if max(seen.high, 0.0) - min(seen.low, 0.0) < NARROWEST_RANGE:
-        return [f"'{name}' is zero in every sample: its scale is 1/{1 / quant.scale[0]:g}"]
-    if seen.low == seen.high:
-        return [f"'{name}' is {seen.low!r} everywhere in every sample: its range is from 0 to there"]
-    return []

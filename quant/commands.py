@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Graph
 
+    from .records import Statistics
+
 __all__ = ["calibrate", "quantize"]
 
 
@@ -46,6 +48,7 @@ class _Quantize:
         from tosa_engine import serialize
 
         from . import sidecar
+        from .lints import of_statistics
         from .quantize import Report, quantize
 
         check_output(args.output, (".tosa", ".json"))
@@ -54,19 +57,23 @@ class _Quantize:
         if args.data or args.random:
             integer, report = with_samples(args)
         else:
-            graph, floats = _with_ranges(args)
+            graph, floats, statistics = _with_ranges(args)
             for warning in graph.warnings:
                 warn(warning)
             integer = quantize(graph, report, floats)
-        for note in report.notes:
+            if statistics is not None:
+                report.lints += of_statistics(graph, statistics.tensors, floats | report.inside)
+        notes = [*report.notes, *map(str, report.lints)]
+        for note in notes:
             warn(note)
         serialize.write(integer, args.output)
-        made = sidecar.Record(report.notes, report.margins, _settings(args))
+        made = sidecar.Record(notes, report.margins, _settings(args))
         beside = sidecar.write(integer, args.output, made)
         print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
         if report.margins:
             layer = min(report.margins, key=lambda name: report.margins[name])
-            print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of int32 to spare")
+            kind = "int48" if layer in report.wide_accumulators else "int32"
+            print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of {kind} to spare")
         return 0
 
 
@@ -81,21 +88,22 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {"tosa-engine": version("tosa-engine")} | {k: v for k, v in given.items() if k not in unused}
 
 
-def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str]]:
-    """The model with QParams from statistics or from a `graph.quant`, and the tensors that stay fp32."""
+def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Statistics | None]:
+    """The model with QParams from statistics or from a `graph.quant`, the tensors that stay fp32, the statistics."""
     from . import records
     from .calibrate import attach, resolved
     from .layers import described, stay_float
     from .quantize import prepared
 
     if args.statistics is None:
-        return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset()
+        return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset(), None
     graph, scheme, rules = load_with(args.model), scheme_of(args), rules_of(args)
     block = prepared(graph).main
     precisions = resolved(block, scheme, rules, args.weight_bits)
     print(f"precision: {described(precisions)}")
-    ready = attach(graph, records.read(args.statistics), scheme, rules, args.weight_bits)
-    return ready, stay_float(block, precisions)
+    statistics = records.read(args.statistics)
+    ready = attach(graph, statistics, scheme, rules, args.weight_bits)
+    return ready, stay_float(block, precisions), statistics
 
 
 quantize = _Quantize()

@@ -24,6 +24,7 @@ from tosa_engine.target import Target
 
 from . import (
     chains,
+    lints,
     narrow,
     rules_choice,
     rules_conv,
@@ -82,14 +83,17 @@ EXTREMES = frozenset({"REDUCE_MAX", "REDUCE_MIN", "MAX_POOL2D", "ARGMAX", "MAXIM
 
 @dataclass
 class Report:
-    """What is worth knowing about a quantization: `notes` for people; per accumulator the bits int32 has to spare.
+    """What is worth knowing about a quantization: `notes` for people; `lints`, with their labels; `margins`: of each
+    accumulator the bits that its type has to spare, which is int48 for `wide_accumulators`, else int32.
 
     `accumulators`: the int32 or int48 tensor of each convolution and MATMUL, by its name in the `prepared` float graph.
     `inside`: the tensors that nobody stores, because a TABLE computes what is made of them.
     """
 
     notes: list[str] = field(default_factory=list)
+    lints: list[lints.Lint] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
+    wide_accumulators: set[str] = field(default_factory=set)
     accumulators: dict[str, Wide] = field(default_factory=dict)
     inside: set[str] = field(default_factory=set)
 
@@ -140,7 +144,9 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     raise_all(ctx.problems, "the graph can't be computed in integers:")
     if report is not None:
         report.notes += ctx.notes
+        report.lints += ctx.lints
         report.margins.update(ctx.margins)
+        report.wide_accumulators |= ctx.wide_accumulators
         report.accumulators.update(ctx.accumulators)
         report.inside |= found_chains.inside
     result = dead_code.run(ctx.emitter.graph)
@@ -148,6 +154,8 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         result = composites.run(result)
     found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
     validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
+    if report is not None:
+        report.lints += lints.of_graph(result)
     return result
 
 

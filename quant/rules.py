@@ -15,6 +15,7 @@ from tosa_engine.graph import Location, Operator, QParams, Tensor
 from .borders import quantized
 from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
+from .lints import Lint
 from .ranges import activation_qparams, as_stored, quantize_array
 
 if TYPE_CHECKING:
@@ -40,11 +41,16 @@ class Context:
     fine: dict[str, Wide] = field(default_factory=dict)  # int32 of more bits, for products
     problems: list[TosaEngineError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    lints: list[Lint] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
+    wide_accumulators: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     floats: frozenset[str] = frozenset()
     as_real: dict[str, str] = field(default_factory=dict)
     as_stored: dict[str, Quantized] = field(default_factory=dict)
+
+    def lint(self, label: str, name: str, message: str) -> None:
+        self.lints.append(Lint(label, self.source_name(name), message))
 
     def stays_float(self, op: Operator) -> bool:
         return bool(op.outputs) and op.outputs[0] in self.floats

@@ -18,6 +18,7 @@ from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
 from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
+from .lints import ACCUMULATOR, BIAS, SCALE, TIGHT
 from .rules import Context, rule
 from .weights import LEVELS, from_rows, row_qparams, rows_of, usable
 
@@ -127,17 +128,31 @@ def _weight_scales(ctx: Context, name: str, rows: Array) -> tuple[Array, int]:
 def _raised(ctx: Context, out: str, x: Quantized, scales: Array, biases: Array) -> Array:
     """The weight scales, raised where the bias or the RESCALE needs it."""
     _, most, smallest = _limits(x)
-    floor = np.abs(biases) / (x.scale * ((most + 1) // 2))
-    quant = ctx.quant.get(out)
-    if quant is not None:
-        floor = np.maximum(floor, quant.scale[0] * smallest / x.scale)
+    room = (most + 1) // 2
+    floor = np.abs(biases) / (x.scale * room)
     low = scales < floor
     if low.any():
-        ctx.notes.append(
-            f"{ctx.source_name(out)}: {int(low.sum())} of {len(scales)} channels have weights too small "
-            f"for their scale to be applied; their scale is raised (channels {_listed(np.flatnonzero(low).tolist())})"
-        )
-    return np.maximum(scales, floor)
+        excess = math.log2(float((floor[low] / scales[low]).max()))
+        ctx.lint(
+            BIAS, out, f"the bias of {_channels(low)} would need up to {excess:.1f} bits more than the "
+            f"{math.log2(room):.0f} that leave the sum a bit; their weights' scale is raised",
+        )  # fmt: skip
+    quant, scales = ctx.quant.get(out), np.maximum(scales, floor)
+    if quant is not None:
+        floor = np.full(len(scales), quant.scale[0] * smallest / x.scale)
+        low = scales < floor
+        if low.any():
+            least = math.log2(float(scales[low].min()) * x.scale / quant.scale[0])
+            ctx.lint(
+                SCALE, out, f"weights of {_channels(low)} are so small that a RESCALE would apply 2^{least:.1f}, "
+                f"below 2^{math.log2(smallest):.0f}; their scale is raised",
+            )  # fmt: skip
+        scales = np.maximum(scales, floor)
+    return scales
+
+
+def _channels(which: Array) -> str:
+    return f"{int(which.sum())} of {len(which)} channels ({_listed(np.flatnonzero(which).tolist())})"
 
 
 def _listed(indices: list[int]) -> str:
@@ -166,4 +181,10 @@ def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array, most:
 
 
 def _margin(ctx: Context, out: str, bound: int, most: int) -> None:
-    ctx.margins[ctx.source_name(out)] = math.log2(most / max(bound, 1))
+    margin = math.log2(most / max(bound, 1))
+    ctx.margins[ctx.source_name(out)] = margin
+    if most == INT48_MAX:
+        ctx.wide_accumulators.add(ctx.source_name(out))
+    if 0 <= margin < TIGHT:
+        kind = "int48" if most == INT48_MAX else "int32"
+        ctx.lint(ACCUMULATOR, out, f"the accumulator may reach {bound}, which leaves {margin:.2f} bits of {kind}")

@@ -12,14 +12,12 @@ from tosa_engine import types
 from tosa_engine.errors import Unsupported
 
 from .emit import Quantized, Wide, stored_type
+from .lints import CONCAT, apart
 from .ranges import quantize_array
 from .rules import Context, rule
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
-
-
-UNBALANCED = 16
 
 
 @rule("IDENTITY", "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX", "REDUCE_MIN", "REVERSE", "TILE")
@@ -113,11 +111,9 @@ def concat(ctx: Context, op: Operator) -> None:
 
 
 def _unbalanced(ctx: Context, op: Operator) -> None:
-    """A note when an input uses so little of the output's range that most of its resolution is lost."""
-    scale = ctx.qparams(op.outputs[0]).scale[0]
+    """A lint when an input uses so little of the output's range that most of its resolution is lost."""
     found = {name: ctx.values.get(name) for name in op.inputs}
-    scales = {name: x.scale for name, x in found.items() if isinstance(x, Quantized)}
-    coarse = [ctx.source_name(name) for name, own in scales.items() if scale > UNBALANCED * own]
-    if coarse:
-        what = f"CONCAT gives {', '.join(coarse)} a step more than {UNBALANCED} times its own"
-        ctx.notes.append(f"{ctx.source_name(op.outputs[0])}: {what}")
+    scales = {ctx.source_name(name): x.scale for name, x in found.items() if isinstance(x, Quantized)}
+    message = apart(scales, ctx.qparams(op.outputs[0]).scale[0])
+    if message is not None:
+        ctx.lint(CONCAT, op.outputs[0], message)

@@ -81,9 +81,9 @@ def test_zeros_and_constants_are_warned_about() -> None:
     one = f.op("ADD", [zero, f.const([[1.5]])], name="constant")
     found = calibrate(f.outputs(zero, one), [{"x": np.ones((1, 2), np.float32)}])
     assert found.warnings == [
-        "'x' is 1.0 everywhere in every sample: its range is from 0 to there",
-        "'nothing' is zero in every sample: its scale is 1/128",
-        "'constant' is 1.5 everywhere in every sample: its range is from 0 to there",
+        "QUANT.L3: 1.0 everywhere in every sample; the range is from 0 to there (tensor 'x')",
+        "QUANT.L3: zero in every sample; the scale is 1/128 (tensor 'nothing')",
+        "QUANT.L3: 1.5 everywhere in every sample; the range is from 0 to there (tensor 'constant')",
     ]
     assert found.qparams["nothing"] == QParams((1 / 128,), (0,))
 

@@ -108,9 +108,8 @@ def test_a_dead_channel_keeps_its_bias() -> None:
     assert errors(f.outputs(y))[0] <= weight_error(4)
     report = Report()
     quantize(f.graph, report)
-    assert len(report.notes) == 1
-    assert report.notes[0].startswith("conv2d: 1 of 3 channels have weights too small for their scale")
-    assert report.notes[0].endswith("(channels 1)")
+    assert [lint.label for lint in report.lints] == ["QUANT.L1"]
+    assert report.lints[0].message.startswith("the bias of 1 of 3 channels (1) would need up to ")
     assert 0 <= report.margins["conv2d"] < 31
 
 
@@ -271,7 +270,8 @@ def test_concat_of_ranges_that_are_far_apart_is_noted() -> None:
     y = f.op("CONCAT", [f.input((1, 3), wide, "a"), f.input((1, 2), narrow, "b")], wide, axis=1)
     report = Report()
     quantize(f.outputs(y), report)
-    assert report.notes == ["concat: CONCAT gives b a step more than 16 times its own"]
+    assert [lint.label for lint in report.lints] == ["QUANT.L4"]
+    assert "'b' (100 times, 6.6 bits lost)" in report.lints[0].message
 
 
 @pytest.mark.parametrize(

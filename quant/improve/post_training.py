@@ -14,6 +14,7 @@ from tosa_engine.errors import TosaEngineError, UsageError, raise_all
 
 from ..calibrate import Scheme, attach, resolved
 from ..layers import LayerRule, described, layers_of, stay_float
+from ..lints import of_statistics
 from ..observe import collect
 from ..quantize import Report, prepared
 from ..quantize import quantize as to_integers
@@ -123,7 +124,9 @@ def quantize(
             reference, ready, samples, layers=for_bias, floats=floats, done=lambda c: note(f"bias: {c}")
         )
     report = Report()
-    return Result(to_integers(ready, report, floats), ready, precisions, notes, report)
+    network = to_integers(ready, report, floats)
+    report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
+    return Result(network, ready, precisions, notes, report)
 
 
 def _chosen(block: Block, options: Options) -> tuple[list[str], list[str]]:
