@@ -142,6 +142,48 @@ def test_a_violation_among_compiled_steps_ends_the_run(threads: int) -> None:
         assert bytes_of(session.run(None, {"x": calm})) == wanted
 
 
+def test_every_unit_is_taken_once() -> None:
+    """Workers take pieces of the same parts from both ends, as fast as they can."""
+    from tosa_engine.kernels import walk
+    from tosa_engine.kernels._jit import jit
+    from tosa_engine.kernels.atomics import LINE, atomic_add, atomic_load, pause
+
+    @jit
+    def take_all(word: int, units: int, piece: int, end: int, ready: int, workers: int, counts: Array) -> int:
+        atomic_add(ready, 1)
+        while atomic_load(ready) < workers:
+            pause()
+        pieces = 0
+        while True:
+            low, count = walk.take(word, units, piece, end)
+            if count == 0:
+                return pieces
+            pieces += 1
+            for i in range(low, low + count):
+                counts[i] += 1
+
+    def race(units: int, piece: int, workers: int) -> list[int]:
+        words, counts = work.aligned(2 * LINE // 8, np.int64), np.zeros((workers, units), np.int64)
+        address, pieces = words.ctypes.data, [0] * workers
+
+        def compete(worker: int) -> None:
+            end = walk.UPPER if worker % 2 else 1
+            pieces[worker] = take_all(address, units, piece, end, address + LINE, workers, counts[worker])
+
+        threads = [threading.Thread(target=compete, args=(worker,)) for worker in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (counts.sum(axis=0) == 1).all()
+        return pieces
+
+    assert race(10, 1, 1) == [5]  # 5, 2, 1, 1, 1
+    assert race(10, 4, 1) == [3]  # 5, 4, 1
+    for i in range(300):
+        race(1 + i * 7 % 101, 1 + i % 3, 2 + i % 3)
+
+
 def test_an_error_between_compiled_steps_leaves_the_workers_usable(large: graph.Graph) -> None:
     def fail(node: str, tensor: str, array: Array) -> None:
         raise KeyError(tensor)

@@ -46,6 +46,21 @@ def _make_access(emit: Callable[..., Any], values: int) -> Any:
     return change
 
 
+def _make_swap() -> Any:
+    @intrinsic
+    def swap(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
+        """Store a value where the expected one is; what was there."""
+        index = numba_types.int64
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            found = builder.cmpxchg(_at(builder, args[0]), args[1], args[2], "seq_cst", "seq_cst")
+            return builder.extract_value(found, 0)
+
+        return index(index, index, index), codegen
+
+    return swap
+
+
 def _at(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, I64.as_pointer())
 
@@ -76,6 +91,7 @@ store = _make_access(_emit_store, 1)
 atomic_load = _make_access(lambda builder, at: builder.load_atomic(at, "seq_cst", 8), 0)
 atomic_add = _make_access(lambda builder, at, value: builder.atomic_rmw("add", at, value, "seq_cst"), 1)
 exchange = _make_access(lambda builder, at, value: builder.atomic_rmw("xchg", at, value, "seq_cst"), 1)
+swap = _make_swap()
 offer, sleep = _make_call(OFFER), _make_call(SLEEP, max(1, NAP // UNIT))
 # tells the processor that this thread waits
 pause = _make_call("llvm.x86.sse2.pause") if X86 else offer

@@ -10,7 +10,7 @@ import numpy as np
 from . import depthwise_places as at
 from .depthwise_places import PART, PIXELS, ROWS, UNROLLED, VECTORS, WIDTHS
 from .epilogue import parameters
-from .packing import per_channel_bias
+from .packing import in_channels, per_channel_bias
 from .shared import shared
 from .variants import Variant, variant
 from .work import I32_MAX, Epilogue, Loop, Work, aligned, constant, flat
@@ -181,7 +181,8 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     widest = max(width for _, width in groups)
     size = (g[at.QUADS] * g[at.STEP_X] * g[at.PLANE] + PIXELS) * VECTORS * widest
     copied = g[at.QUADS] * ROWS * call.IW * widest if call.M > 1 or channels < WIDTHS[0] else 0
-    g |= {at.CHUNKS: len(groups) - overlap, at.GROUPS: len(groups), at.PITCH: pitch, at.STAGED: size if copied else 0}
+    g |= {at.CHUNKS: len(groups) - overlap, at.GROUPS: len(groups), at.PITCH: pitch, at.STAGED: size if copied else 0,
+        at.BY_CHUNKS: in_channels(call.N * call.OH * call.OW)}  # fmt: skip
     shape = np.array([*(g.get(i, 0) for i in range(at.SIZE)), *distances, *packed.fields, *limits], np.int64)
     values = np.concatenate([table, np.full(max(WIDTHS), call.input_zp, np.int8)])
 

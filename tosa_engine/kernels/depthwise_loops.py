@@ -13,6 +13,7 @@ from typing import Any
 from ._jit import inline, jit
 from .depthwise_places import (
     BLOCKS,
+    BY_CHUNKS,
     CHANNEL,
     CHANNELS,
     CHUNKS,
@@ -119,6 +120,8 @@ def _depthwise(row: Any) -> Any:
         pad, starts, staged = values[TABLE:], rows[g[QUADS] * ROWS :], a[g[STAGED] :]
         for unit in range(low, high):
             chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
+            if g[BY_CHUNKS] != 0:
+                chunk, block = unit // g[BLOCKS] % g[CHUNKS], unit % g[BLOCKS]
             image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
             lines = min(g[LINES], g[HEIGHT] - first)
             row_starts(g, image, first, lines, rows)

@@ -40,7 +40,8 @@ PITCH: Final = 21  # columns of the epilogue's parameters
 STAGED: Final = 22  # where rows are copied to first, channels repeated or too few for a vector; 0 where they aren't
 DIRECT: Final = 23  # whether bytes are made of sums in registers
 CODE: Final = 24  # which of UNROLLED the kernel is, counted from 1; 0: none
-SIZE: Final = 25
+BY_CHUNKS: Final = 25  # 1: units go through the rows of a group of channels, then to the next group
+SIZE: Final = 26
 # fields of a group
 CHANNEL: Final = 0
 SPAN: Final = 1  # the width of its vectors

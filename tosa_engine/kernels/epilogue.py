@@ -36,7 +36,7 @@ def in_more_bits(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     multiplier has room for them in int32: what a multiplier of int16 needs for the high words of products.
     """
     multiplier, shift = multiplier.astype(np.int64), shift.astype(np.int64)
-    free = np.array([31 - int(m).bit_length() for m in multiplier], np.int64)
+    free = 31 - np.frexp(multiplier.astype(np.float64))[1].astype(np.int64)  # 31 less its bits
     more = np.clip(WORD + 1 - shift, 0, free)
     return multiplier << more, shift + more
 
@@ -51,18 +51,20 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
     multiplier, shift = in_more_bits(e.multiplier, e.shift)
     apart = bias.dtype == np.int64
-    large = not apart and all(s > WORD and room(s - WORD, e.output_zp) for s in (e.shift if e.double_round else shift))
+    large = not apart and all(
+        s > WORD and room(s - WORD, e.output_zp) for s in np.unique(e.shift if e.double_round else shift)
+    )
     high_words = large and not e.double_round
     if not high_words:
         multiplier, shift = e.multiplier.astype(np.int64), e.shift
     rows32[0, :channels] = 0 if apart else bias
     rows32[1, :channels] = multiplier
-    words = [scale_in_words(1, int(s)) for s in shift]
-    rows32[2, :channels] = [w[2] for w in words]
-    rows32[3, :channels] = [w[1] for w in words]
-    zero = e.output_zp if high_words else 0
-    rows32[4, :channels] = [((1 << w[2]) >> 1) + (zero << w[2]) if high_words else 0 for w in words]
-    rows64[0, :channels] = [w[0] for w in words]
+    kinds, which = np.unique(shift, return_inverse=True)  # few of many channels
+    words = np.array([scale_in_words(1, int(s)) for s in kinds], np.int64)[which.reshape(-1)]
+    rows32[2, :channels], rows32[3, :channels] = words[:, 2], words[:, 1]
+    if high_words:
+        rows32[4, :channels] = (1 << words[:, 2] >> 1) + (e.output_zp << words[:, 2])
+    rows64[0, :channels] = words[:, 0]
     if apart:
         rows64[0, :channels] += bias * multiplier
     if e.double_round:

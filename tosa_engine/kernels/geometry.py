@@ -31,4 +31,6 @@ PADDING: Final = 23  # what stands in the packed input where there is none
 IN_PLACE: Final = 24  # 1: rows are read from the input itself
 STRIPE: Final = 25  # MATMUL of floats: panels of the second matrix that are packed at once
 PACKED: Final = 26  # MATMUL of floats: 0 where the second matrix is read in place
-SIZE: Final = 27
+MERGE: Final = 27  # neighbouring blocks of an image that are done at once
+CUT: Final = 28  # 1: groups are cut between any panels, not only where tiles are
+SIZE: Final = 29

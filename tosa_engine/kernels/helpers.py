@@ -24,7 +24,7 @@ SHARED: Final = 3 * LINE  # the words that `walk` takes
 SLEEPERS: Final = 5 * LINE  # from here on a line per worker: whether it sleeps, and the last ticket that it saw
 SEEN: Final = 8
 STOP: Final = -1
-LOOKS: Final = 2500  # about 50 microseconds
+LOOKS: Final = 10000  # about 200 microseconds
 
 
 def box_size(workers: int) -> int:

@@ -73,10 +73,39 @@ def split(g: dict[int, int], panels: int) -> int:
     return g[at.BATCH] * g[at.BLOCKS] * g[at.GROUPS]
 
 
+def split_finely(g: dict[int, int], panels: int) -> int:
+    """Like `split`, for loops that do MERGE blocks at once: blocks are small, so that workers share them evenly, and
+    where one's outputs end, those of the step before and of the next one do.
+    """
+    simd = variant()
+    few = g[at.WIDTH] == 1 and in_channels(g[at.HEIGHT] * g[at.BATCH])
+    largest = g[at.BLOCK]
+    units = split(g, panels)
+    g[at.MERGE] = 1
+    if few and g[at.HEIGHT] <= largest:
+        across = -(-panels // simd.panels)
+        g[at.CUT] = across % 2 and across < 2 * LEAST_UNITS
+        g[at.GROUPS] = min(panels, LEAST_UNITS // 2) if g[at.CUT] else min(across, LEAST_UNITS)
+        g[at.BLOCK], g[at.BLOCKS] = g[at.HEIGHT], 1
+        units = g[at.BATCH] * g[at.GROUPS]
+    elif g[at.GROUPS] == 1:
+        one = simd.rows if g[at.WIDTH] == 1 and g[at.BLOCK] >= simd.rows else 1
+        g[at.MERGE] = g[at.BLOCK] // one
+        g[at.BLOCK], g[at.BLOCKS] = one, -(-g[at.HEIGHT] // one)
+        units = g[at.BATCH] * g[at.BLOCKS]
+    return units
+
+
+def in_channels(pixels: int) -> bool:
+    """Whether there are too few pixels in all images for even shares: workers share channels instead."""
+    return pixels < 2 * LEAST_UNITS * variant().rows
+
+
 def buffer_sizes(g: dict[int, int]) -> tuple[int, int]:
     """Elements of the packed rows (with room for reads past the last run) and of the row starts."""
-    rows = (g[at.BLOCK] - 1) * g[at.JUMP_Y] + 1 + g[at.TAIL]
-    return rows * g[at.PITCH] + 64, g[at.BLOCK] * g[at.WIDTH] + MOST_ROWS
+    lines = g[at.BLOCK] * g.get(at.MERGE, 1)
+    rows = (lines - 1) * g[at.JUMP_Y] + 1 + g[at.TAIL]
+    return rows * g[at.PITCH] + 64, lines * g[at.WIDTH] + MOST_ROWS
 
 
 def pack_panels(weight: Array, offsets: list[int], group: int, dtype: Any) -> tuple[Array, Array, int]:

@@ -14,6 +14,7 @@ from .geometry import (
     BLOCK,
     BLOCKS,
     CHANNELS,
+    CUT,
     DEPTH,
     FIRST_X,
     FIRST_Y,
@@ -24,6 +25,7 @@ from .geometry import (
     IN_WIDTH,
     JUMP_X,
     JUMP_Y,
+    MERGE,
     PADDING,
     PANELS,
     PITCH,
@@ -120,8 +122,8 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
 
 @inline
 def group_panels(simd: Any, g: Any, group: int) -> Any:
-    """The first panel of a group, and the one behind its last. Groups are cut where tiles are."""
-    across = panels_of(simd)
+    """The first panel of a group, and the one behind its last. Groups are cut where tiles are, unless CUT is set."""
+    across = 1 if g[CUT] != 0 else panels_of(simd)
     tiles = -(-g[PANELS] // across)
     return tiles * group // g[GROUPS] * across, min(g[PANELS], tiles * (group + 1) // g[GROUPS] * across)
 
@@ -145,11 +147,13 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
     ) -> int:  # fmt: skip
         """CONV2D of integers, with the epilogue: bias, scale, zero point, clip, table."""
         size = g[STEPS] * width * NR
-        for unit in range(low, high):
+        unit = low
+        while unit < high:
             group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
             image = unit // g[GROUPS] // g[BLOCKS]
+            blocks = min(g[MERGE], high - unit, g[BLOCKS] - block)
             first = block * g[BLOCK]
-            lines = min(g[BLOCK], g[HEIGHT] - first)
+            lines = min(blocks * g[BLOCK], g[HEIGHT] - first)
             pixels = lines * g[WIDTH]
             source = source_of(x, a, g)
             if unit == low or group == 0:
@@ -170,6 +174,7 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
                 if limits[HAS_TABLE] != 0:
                     look_up_rows(simd, table, out, base + panel * NR, g[CHANNELS], pixels, columns)
                 panel += across
+            unit += blocks
         return -1
 
     return conv

@@ -26,7 +26,7 @@ from .packing import (
     macs,
     pack_panels,
     per_channel_bias,
-    split,
+    split_finely,
     window_geometry,
 )
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
@@ -86,7 +86,7 @@ def conv2d_tiled(
     b, distances, panels = packed
     simd = variant()
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
-    units = split(g, panels)
+    units = split_finely(g, panels)
     scaling, shape = parameters(epilogue, bias, call.OC, panels * 16), geometry(g)
     loop = loops[0] if epilogue is None or in_high_words(scaling) else loops[1]
 

@@ -4,6 +4,11 @@ A program has a row per loop: the address of its code, where the words of its ar
 units. The first worker walks it, and opens the rows that are shared, one after the other, to whoever is there to help
 (see `kernels.helpers`). Each worker takes pieces of its own part of a row's units, then what is left of the others'
 parts; the first one goes on when all pieces are done. Only imported when the JIT is on.
+
+A worker takes half of the units that are left in a part, so that what is taken at once lies together, and the last
+pieces are small. Processors read what they wrote themselves, and write where they wrote before, faster than what is in
+another one's cache. So parts are the same shares of all rows, workers take their own part from its lower end on, and
+helpers from its upper end. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ._jit import inline, intrinsic, ir, jit, numba_types
-from .atomics import LINE, atomic_add, atomic_load, exchange, load, rest, store
+from .atomics import LINE, atomic_add, atomic_load, exchange, load, rest, store, swap
 from .emitting import I64
 
 WORD: Final = 8  # bytes
@@ -24,10 +29,12 @@ RANGE: Final = 4  # the position of `low` among the words; `high` follows
 UNITS: Final = 5
 BLOCK: Final = 6  # elements in a unit
 COUNT: Final = 7  # elements in all
-PIECE: Final = 8  # units that a worker takes at once; 0: all units belong to the first worker
+PIECE: Final = 8  # units that a worker takes at least at once; 0: all units belong to the first worker
 ROW: Final = 9
 SIZES: Final = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192)
 FINISHED: Final = -1
+# a part's word: units taken from its lower end, and times this, from its upper end
+UPPER: Final = 1 << 32
 # of the words that helpers look at: the row that is open, and the row where one of them saw a REQUIRE fail
 OPEN: Final = 0
 FAILED: Final = LINE
@@ -90,6 +97,23 @@ def run(row: int, worker: int, low: int, high: int) -> Any:
 
 
 @inline
+def take(word: int, units: int, piece: int, end: int) -> Any:
+    """A share of the units of a part that are left, from its lower end on, or from its upper end where `end` is UPPER:
+    the first of them, and how many.
+
+    Who changes the word owns the units that it counts now and didn't before. It counts what is taken from both ends, so
+    that no unit has two owners.
+    """
+    while True:
+        before = atomic_load(word)
+        below, above = before % UPPER, before // UPPER
+        left = units - below - above
+        count = min(left, max(piece, left // 2))
+        if count == 0 or swap(word, before, before + count * end) == before:
+            return (below if end == 1 else units - above - count), count
+
+
+@inline
 def share(program: int, i: int, worker: int, workers: int, state: int, shared: int) -> None:
     """What this worker gets of a row's units. A failure is told before the units count as done: the first worker goes
     on when all do.
@@ -100,14 +124,13 @@ def share(program: int, i: int, worker: int, workers: int, state: int, shared: i
     for k in range(workers):
         owner = (worker + k) % workers
         first, end = units * owner // workers, units * (owner + 1) // workers
-        while load(taken + owner * LINE) < end - first:
-            low = first + atomic_add(taken + owner * LINE, piece)
-            if low >= end:
+        while True:
+            low, count = take(taken + owner * LINE, end - first, piece, 1 if k == 0 else UPPER)
+            if count == 0:
                 break
-            high = min(low + piece, end)
-            if run(row, worker, low, high) != FINISHED:
+            if run(row, worker, first + low, first + low + count) != FINISHED:
                 store(shared + FAILED, i)
-            done += high - low
+            done += count
     if done > 0:
         atomic_add(taken + workers * LINE, done)
 

@@ -238,10 +238,11 @@ def conv(
 ) -> int:  # fmt: skip
     """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
     weights = late if g[LATE] != 0 else u
-    transformed = -1
+    transformed, ranges = -1, -(-g[TILES] // g[UNIT])
     for unit in range(low, high):
-        panel, first = unit % g[PANELS], unit // g[PANELS] * g[UNIT]
-        count = min(g[UNIT], g[TILES] - first)
+        panel, part = unit % g[PANELS], unit // g[PANELS]
+        first = g[TILES] * part // ranges
+        count = g[TILES] * (part + 1) // ranges - first
         if first != transformed:
             transform_tiles(simd, x, g, first, count, a, v, c)
             transformed = first

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ALIGNMENT: Final = 64
 BUFFER_BYTES: Final = 192 << 10  # of packed input per unit: a part of the second-level cache
 LEAST_UNITS: Final = 8  # that a large step is cut into
-BLOCK: Final = 4096  # elements in a unit of an elementwise loop
+BLOCK: Final = 1024  # elements in a unit of an elementwise loop
 I32_MAX: Final = (1 << 31) - 1
 DONE: Final = -1
 Scratch = tuple["np.dtype[Any]", int]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..types import Array
     from .workspace import Bound
 
-PIECES: Final = 4  # that a worker's part of a shared step is taken in
+PIECES: Final = 16  # at most that a worker's part of a shared step is taken in
 
 
 @dataclass(frozen=True)
