@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 # a narrower range than this counts as a range of zeros: its scale would be beyond what any RESCALE can apply
 NARROWEST_RANGE: Final = 2.0**-60
 
+FEW_VALUES: Final = 16
+LEVELS: Final = np.arange(127, 0, -1)
+FLOAT_ROUNDING: Final = 2e-5  # of up to 127 steps in float32
+
 STORAGE: Final[Mapping[tuple[int, bool], type[np.generic]]] = {
     (8, True): np.int8, (8, False): np.uint8, (16, True): np.int16, (16, False): np.uint16, (32, True): np.int32,
 }  # fmt: skip
@@ -75,6 +79,7 @@ def activation_qparams(
 def weight_qparams(weight: Array, axis: int | None, *, power_of_two: bool = False) -> QParams:
     """Symmetric int8 QParams of a constant: one scale per index along `axis`, or one in all when axis is None.
 
+    The largest weight is 127 steps, or fewer where that makes all weights whole numbers of steps.
     A channel of zeros takes the largest scale of the others (1/127 when all are zeros). With `power_of_two` each scale
     is the next power of two that is no smaller.
 
@@ -83,14 +88,28 @@ def weight_qparams(weight: Array, axis: int | None, *, power_of_two: bool = Fals
     values = np.abs(np.asarray(weight, np.float64))
     if not np.isfinite(values).all():
         raise DataError("weights must be finite")
-    if axis is None:
-        peaks = np.array([values.max(initial=0.0)])
-    else:
-        peaks = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1).max(axis=1, initial=0.0)
+    rows = values.reshape(1, -1) if axis is None else np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+    peaks = rows.max(axis=1, initial=0.0)
     most = float(peaks.max(initial=0.0))
     filled = np.where(peaks < NARROWEST_RANGE, most if most >= NARROWEST_RANGE else 1.0, peaks)
-    scales = tuple(up_to_power_of_two(float(p) / 127) if power_of_two else float(p) / 127 for p in filled)
+    if power_of_two:
+        scales = tuple(up_to_power_of_two(float(p) / 127) for p in filled)
+    else:
+        scales = tuple(float(p) / _levels(row, float(p)) for p, row in zip(filled, rows, strict=True))
     return QParams(scales, (0,) * len(scales), symmetric=True, axis=axis)
+
+
+def _levels(row: Array, peak: float) -> int:
+    """How many steps the largest weight has: 127, or the most that make all of a few magnitudes whole numbers of steps.
+
+    So weights of interpolation (1/4 and 3/4) and of means are exact.
+    """
+    few = np.unique(row[: FEW_VALUES + 1])
+    if len(few) > FEW_VALUES or len(few := np.unique(row)) > FEW_VALUES:
+        return 127
+    steps = few[:, None] * (LEVELS / peak)
+    exact = (np.abs(steps - np.rint(steps)) <= FLOAT_ROUNDING).all(axis=0)
+    return int(LEVELS[exact.argmax()])  # the first, 127, where none is
 
 
 def up_to_power_of_two(scale: float) -> float:

@@ -76,7 +76,8 @@ def convolution(ctx: Context, op: Operator) -> None:
 def matmul(ctx: Context, op: Operator) -> None:
     """Both operands int8 with zero points, or int16. A constant B is a weight: symmetric, one scale per column."""
     out, e = op.outputs[0], ctx.emitter
-    a, weight = ctx.quantized(op.inputs[0]), ctx.constant(op.inputs[1])
+    weight = ctx.constant(op.inputs[1])
+    a = ctx.pair(op.inputs)[0] if weight is None else ctx.quantized(op.inputs[0])
     depth = ctx.shape(op.inputs[0])[2]
     if weight is None:
         b = ctx.quantized(op.inputs[1])

@@ -111,3 +111,13 @@ def test_unsigned_becomes_signed_without_a_change_of_value(scale: float, zero_po
 def test_activations_have_8_or_16_bits_and_one_scale(quant: QParams) -> None:
     with pytest.raises(DataError, match="activations need 8 or 16 bits with one scale, got"):
         as_stored(quant)
+
+
+def test_weights_of_interpolation_are_exact() -> None:
+    weights = np.array([[0.25, 0.75], [1 / 3, 2 / 3], [0.1, 0.777], [0.0, 0.0]], np.float32)
+    quant = weight_qparams(weights, 0)
+    stored = weights / np.array(quant.scale)[:, None]
+    assert np.rint(stored[:2]).astype(int).tolist() == [[42, 126], [63, 126]]
+    assert np.abs(stored[:2] - np.rint(stored[:2])).max() < 1e-4
+    assert quant.scale[2] == float(weights[2, 1]) / 127
+    assert quant.scale[3] == 1.0 * float(weights.max()) / 127
