@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import add_model, at_least
+from tosa_engine.commands.common import add_model, add_nnef, at_least, inverted_of, load_model
 from tosa_engine.errors import DataError, UsageError
 
 from .command_tools import QUANT_FILE, check_output, filters, warn
@@ -35,6 +35,7 @@ class _Calibrate:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
+        add_nnef(parser)
         parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
         add_data(parser)
         add_scheme(parser)
@@ -53,20 +54,18 @@ class _Calibrate:
         work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
 
     def run(self, args: argparse.Namespace) -> int:
-        from tosa_engine.load import load
-
         from . import graph_quant
         from .calibrate import from_statistics
 
         _check(args)
         check_output(args.output, (".quant",))
-        graph = load(args.model)
+        graph = load_model(args.model, inverted_of(args))
         scheme = scheme_of(args)
         kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
         statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
         if kept is not None:
             statistics.write(kept)
-        result = from_statistics(graph, statistics, scheme=scheme, weights=filters(args.model))
+        result = from_statistics(graph, statistics, scheme=scheme, weights=filters(args.model, inverted_of(args)))
         for warning in result.warnings:
             warn(warning)
         graph_quant.write(result.qparams, args.output)

@@ -74,7 +74,7 @@ def given_quant(model: str, file: str | None, inverted_scales: bool | None) -> M
     raise UsageError(f"'{model}' has no {QUANT_FILE} inside: give one with --quant, or make one with calibrate")
 
 
-def filters(model: str) -> dict[str, Array]:
+def filters(model: str, inverted_scales: bool | None = None) -> dict[str, Array]:
     """The filters of an NNEF model's convolutions and linear layers, by tensor name, output channel first."""
     if not _is_nnef(Path(model)):
         return {}
@@ -87,7 +87,7 @@ def filters(model: str) -> dict[str, Array]:
     used = [op.arguments.get("filter") for op in document.operations]
     names = dict.fromkeys(f.text for f in used if isinstance(f, Name))
     variables = document.variables
-    quantization = nnef.own_quantization(document)
+    quantization = nnef.own_quantization(document, inverted_scales)
     document, hints = nnef.quantized(document, quantization)
     shapes = {name: variables[name].arguments["shape"] for name in names if name in variables}
     return {

@@ -200,6 +200,10 @@ def test_a_fragment_becomes_a_table(tmp_path: Path, command: Callable[..., Any])
             '"y": logarithmic_quantize(max = [1.0, 2.0], bits = 3);',
             "1:1: 'max' has 2 values, which fit no axis",
         ),
+        ('"y": logarithmic_quantize(max = 5e-324, bits = 3);', "1:1: max must be in 2^-100 .. 2^127, got 5e-324"),
+        ('"y": ternary(step = [[1.0]]);', "1:1: ternary: 'step' must be a scalar (like 1.0), got ((1.0,),)"),
+        ('"y": logarithmic_quantize(max = [[1.0]], bits = 3);', "1:1: logarithmic_quantize: 'max' must be a number"),
+        ('"y": endless(n = 1000000);', "1:1: 'endless': fragments call each other more than 200 deep"),
         ('"z": ternary(step = 1.0);', "1:1: the document has no tensor 'z'"),
         (
             f'"y": {linear(0, 1.0)};\n"v": {linear(0, 1.0)};\n"u": {linear(0, 1.0)};',
@@ -213,6 +217,9 @@ def test_every_verb_finds_what_is_wrong(
     tmp_path: Path, command: Callable[..., Any], quant: str, message: str, verb: str
 ) -> None:
     fragments = TERNARY + "fragment pair(x: tensor<scalar>) -> (y: tensor<scalar>, z: tensor<scalar>) { y = x; z = x; }"
+    fragments += (
+        "fragment endless(x: tensor<scalar>, n: integer) -> (y: tensor<scalar>) { y = endless(x + 1.0, n = n); }"
+    )
     path = write(tmp_path, "y = relu(x);", quant, fragments=fragments)
     np.save(tmp_path / "x.npy", X)
     more = {"check": [], "run": ["-i", tmp_path / "x.npy"], "convert": ["-o", tmp_path / "o.tosa"],
@@ -380,6 +387,17 @@ def test_wrong_ranges_in_the_graph_have_their_line(tmp_path: Path) -> None:
         nnef.load(path)
 
 
+def test_a_quantization_file_beside_the_model(tmp_path: Path, command: Callable[..., Any]) -> None:
+    path = write(tmp_path, "r = relu(x); y = sigmoid(r);")
+    beside = tmp_path / "other.quant"
+    beside.write_text(X_LINE + f'"r": logarithmic_quantize(max = 1.0, bits = 3);\n"y": {linear(-128, 1 / 256)};')
+    assert command("quantize", path, "--quant", beside, "-o", tmp_path / "m.tosa").code == 0
+    assert operators(Session(tmp_path / "m.tosa").graph).count("TABLE") == 1
+    beside.write_text(f'"nothing": {linear(0, 1.0)};')
+    done = command("quantize", path, "--quant", beside, "-o", tmp_path / "m.tosa")
+    assert (done.code, f"{beside}:1:1: the document has no tensor 'nothing'" in done.err) == (6, True)
+
+
 def test_dynamic_ranges(tmp_path: Path, command: Callable[..., Any]) -> None:
     """Section 7.2: floats compute them, per channel here; integers pass over them and say so."""
     body = "m = max_reduce(x, axes = [0, 2, 3]); q = linear_quantize(x, 0.0, m, bits = 8); y = relu(q);"
@@ -409,8 +427,9 @@ def test_inverted_scales_are_refused_or_read_as_asked(tmp_path: Path, command: C
     quant = f'"x": {linear(0, 32.0)};\n"w": {linear(0, 127.0)};\n"y": {linear(0, 16.0)};'
     path = write(tmp_path, body, quant, tensors={"w": w})
     np.save(tmp_path / "x.npy", X)
-    verbs = [("check",), ("run", "-i", tmp_path / "x.npy"), ("convert", "-o", tmp_path / "o.nnef"),
-             ("quantize", "-o", tmp_path / "q.tosa")]  # fmt: skip
+    verbs = [("check",), ("inspect",), ("run", "-i", tmp_path / "x.npy"), ("convert", "-o", tmp_path / "o.nnef"),
+             ("quantize", "-o", tmp_path / "q.tosa"),
+             ("calibrate", "--data", tmp_path / "x.npy", "-o", tmp_path / "g.quant")]  # fmt: skip
     for verb, *more in verbs:
         done = command(verb, path, *more)
         assert done.code == 6

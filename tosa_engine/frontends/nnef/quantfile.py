@@ -119,6 +119,15 @@ class Quantization(dict[str, QParams]):
         base = np.array([(high - low) / steps for low, high in zip(lows, highs, strict=True)])
         self.decoders[line.tensor] = partial(_affine, np.array(lows), base, lowest)
 
+    def with_hints(self, hints: Mapping[str, QParams]) -> Quantization:
+        """A copy with QParams of tensors that have none."""
+        copied = Quantization(self.file)
+        copied.update({**hints, **self})
+        for name in ("lines", "functions", "decoders", "moved"):
+            setattr(copied, name, dict(getattr(self, name)))
+        copied.warnings = list(self.warnings)
+        return copied
+
     def finish(self) -> None:
         """One warning for all ranges that were moved."""
         if self.moved:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import TosaEngineError, raise_all
 from .emission import Exact, Frame
-from .evaluate import Evaluator
+from .evaluate import Evaluator, deep_recursion
 from .inverted import inverted_scales
 from .kinds import TensorOf, conforms, described
 from .library import REQUIRED, standard_library
@@ -64,9 +64,7 @@ def quantized(document: Document, quant: Mapping[str, QParams]) -> tuple[Documen
     document.warn(*quant.warnings)
     made = with_functions(document, quant)
     hints = {**hints, **{name: hint for name, hint in static_hints(made, quant).items() if name not in hints}}
-    for name, hint in hints.items():
-        quant.setdefault(name, hint)
-    return made, quant
+    return made, quant.with_hints(hints)
 
 
 def _unknown(document: Document, quantization: Quantization) -> list[ParseError]:
@@ -138,21 +136,28 @@ def _arguments(library: Mapping[str, Declaration], line: QuantLine) -> tuple[Dec
         raise Wrong("", f"{line.op}: {', '.join(wrong)}; arguments are {shown}", place)
     for name, value in line.args.items():
         kind = parameters[name].kind
-        number = isinstance(kind, TensorOf) and isinstance(value, (int, float)) and not isinstance(value, bool)
-        listed = isinstance(kind, TensorOf) and isinstance(value, tuple) and bool(value)
-        if not (number or listed or (not isinstance(kind, TensorOf) and conforms(value, kind))):
-            wanted = f"{described(kind)}, or one number per channel" if isinstance(kind, TensorOf) else described(kind)
+        tensor = isinstance(kind, TensorOf)
+        numbers = value if isinstance(value, tuple) and value else (value,)
+        fits = all(_is_number(n) for n in numbers) if tensor else conforms(value, kind)
+        if not fits:
+            wanted = "a number, or one per channel" if tensor else described(kind)
             raise Wrong("", f"{line.op}: '{name}' must be {wanted}, got {value!r}", place)
     if line.op == LOGARITHMIC:
         _check_logarithmic(line, place)
     return declaration, dict(line.args)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _check_logarithmic(line: QuantLine, place: Place) -> None:
-    most = line.args["max"] if isinstance(line.args["max"], tuple) else (line.args["max"],)
-    bits = line.args["bits"]
-    if not all(isinstance(value, (int, float)) and value > 0 for value in most):
-        raise Wrong("", f"max must be greater than 0, got {line.args['max']!r}", place)
+    given: Any = line.args["max"]
+    most, bits = given if isinstance(given, tuple) else (given,), line.args["bits"]
+    if not all(_is_number(value) and value > 0 for value in most):
+        raise Wrong("", f"max must be greater than 0, got {given!r}", place)
+    if not all(2.0**-100 <= value <= 2.0**127 for value in most):
+        raise Wrong("", f"max must be in 2^-100 .. 2^127, got {given!r}", place)
     if not isinstance(bits, int) or not 1 <= bits <= 16:
         raise Wrong("", f"bits must be an integer in 1 .. 16, got {bits!r}", place)
 
@@ -170,7 +175,8 @@ def _apply(
             if isinstance(parameter.kind, TensorOf):
                 value = _per_channel(evaluator, x, name, value, line) if isinstance(value, tuple) else float(value)
             arguments[name] = value
-        result = evaluator.invoke(declaration, arguments, "", x.place, wanted)
+        with deep_recursion():
+            result = evaluator.invoke(declaration, arguments, "", x.place, wanted)
     except Wrong as wrong:
         raise line.error(wrong.message) from None
     if not isinstance(result, Name):
