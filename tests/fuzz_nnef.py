@@ -181,8 +181,45 @@ def quantization(rng: random.Random, folder: Path) -> None:
     nnef.parse_quant(text, "graph.quant")
 
 
+QUANTIZED = """version 1.0;
+extension KHR_enable_fragment_definitions;
+fragment own(x: tensor<scalar>, scale: scalar) -> (y: tensor<scalar>) { y = mul(x, scale); }
+graph g(x) -> (y)
+{
+    x = external(shape = [1, 2, 3, 3]); w = variable(shape = [4, 2, 1, 1], label = 'w');
+    c = conv(x, w); r = relu(c); y = min_max_linear_quantize(r, 0.0, 2.0, bits = 8, signed = false, symmetric = false);
+}
+"""
+LINES = (
+    "'x': zero_point_linear_quantize(zero_point = 3, scale = 0.5, bits = 8, signed = true, symmetric = false);",
+    "'w': zero_point_linear_quantize(zero_point = 0, scale = [0.5, 1.0], bits = 8, signed = true, symmetric = true);",
+    "'w': min_max_linear_quantize(min = -1.0, max = [1.0, 2.0, 3.0, 4.0], bits = 8, signed = true, symmetric = false);",
+    "'c': linear_quantize(min = -1.0, max = 1.0, bits = 8);",
+    "'w': logarithmic_quantize(max = 2.0, bits = 8);",
+    "'r': own(scale = 0.5);",
+)
+
+
+def quantized_documents(rng: random.Random, folder: Path) -> None:
+    """A graph.quant that is applied to its document, stored codes included."""
+    model = folder / "q.nnef"
+    if not model.exists():
+        model.mkdir()
+        (model / "graph.nnef").write_text(QUANTIZED, encoding="utf-8")
+        codes = np.arange(-4, 4, dtype=np.int8).reshape(4, 2, 1, 1)
+        (model / "w.dat").write_bytes(nnef.write_dat(codes, quantized=True))
+    text = "\n".join(rng.sample(LINES, rng.randint(1, 4)))
+    for _ in range(rng.randint(0, 3)):
+        words = tokens(text)
+        words[rng.randrange(len(words))] = rng.choice((*HOSTILE, *WORDS, "-0.0", "1e-45", "3e38", "127", "true", "'w'"))
+        text = "".join(words)
+    (model / "graph.quant").write_text(text, encoding="utf-8", errors="replace")
+    nnef.load(model, strict=rng.random() < 0.2, inverted_scales=rng.choice((None, True, False)))
+
+
 TARGETS: dict[str, Callable[[random.Random, Path], None]] = {
     "language": language, "tensor files": tensor_files, "archives": archives, "quantization": quantization,
+    "quantized documents": quantized_documents,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -201,3 +202,14 @@ def test_hints_that_dont_fit(
         nnef.load(path, quant)
     assert type(caught.value) is kind
     assert str(caught.value) == message.format(file=f"{path}/graph.nnef")
+
+
+def test_arguments_of_any_length_end_in_short_messages() -> None:
+    for given, message in (
+        ("scale = [1.0] * 262145", "scale has 262145 values, at most 262144 are taken"),
+        ("scale = [true] * 200000", "scale must be a number or a list of numbers, got (True, True, "),
+    ):
+        text = f"'x': zero_point_linear_quantize(zero_point = 0, {given}, bits = 8, signed = true, symmetric = false);"
+        with pytest.raises(TosaEngineError, match=re.escape(message)) as caught:
+            nnef.read_quantization(text, "graph.quant")
+        assert len(str(caught.value)) < 1000

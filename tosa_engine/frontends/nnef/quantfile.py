@@ -29,6 +29,7 @@ from ...graph import QParams
 from .dat import Item, dequantized
 from .library import DEPRECATED, deprecation
 from .parser import parse_quant
+from .tree import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,6 +51,7 @@ ARGUMENTS: Final = {
     MIN_MAX[1]: ("min", "max", "bits", "signed", "symmetric"),
 }
 MAX_BITS: Final = 32
+MAX_VALUES: Final = 1 << 18  # of an argument: one for each channel
 NOTICED: Final = 1e-3  # of a step; what is less is the rounding of the numbers in the file
 
 
@@ -202,7 +204,7 @@ def _arguments(op: str, args: Mapping[str, Any]) -> dict[str, Any]:
 def _from_zero_point(args: Mapping[str, Any], bits: int, signed: bool, symmetric: bool, inverted: bool) -> QParams:
     points = _numbers("zero_point", args["zero_point"])
     if any(p != math.floor(p) for p in points):
-        raise DataError(f"zero_point must be an integer, got {args['zero_point']!r}")
+        raise DataError(f"zero_point must be an integer, got {short(repr(args['zero_point']))}")
     scales, points = _together("scale", args["scale"], "zero_point", args["zero_point"])
     if inverted and all(scale > 0 for scale in scales):
         scales = [1.0 / scale for scale in scales]
@@ -234,21 +236,23 @@ def _checked(quant: QParams) -> QParams:
 
 def _bits(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {value!r}")
+        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {short(repr(value))}")
     if not 1 <= value <= MAX_BITS:
-        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {value!r}")
+        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {short(repr(value))}")
     return int(value)
 
 
 def _flag(name: str, args: Mapping[str, Any]) -> bool:
     value = args[name]
     if not isinstance(value, bool):
-        raise DataError(f"{name} must be true or false, got {value!r}")
+        raise DataError(f"{name} must be true or false, got {short(repr(value))}")
     return value
 
 
 def _numbers(name: str, value: Any) -> list[float]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(values) > MAX_VALUES:
+        raise DataError(f"{name} has {len(values)} values, at most {MAX_VALUES} are taken")
     if not values or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
-        raise DataError(f"{name} must be a number or a list of numbers, got {value!r}")
+        raise DataError(f"{name} must be a number or a list of numbers, got {short(repr(value))}")
     return [float(v) for v in values]
