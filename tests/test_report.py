@@ -324,6 +324,24 @@ def test_equalized_models_are_compared_with_an_equalized_float_model(command, di
     assert min(layer["local_sqnr"] for layer in json.loads(report.read_text())["layers"]) > 30
 
 
+def test_a_model_whose_scales_are_lost(command, digits: Path, quantized: Path, tmp_path: Path) -> None:
+    """Without the file beside it, --quant has the scales of the tensors that the document names."""
+    integer, report = tmp_path / "alone.tosa", tmp_path / "r.json"
+    integer.write_bytes((quantized / "digits.tosa").read_bytes())
+    data = ["--data", digits / "digits_data.npz"]
+    lost = command("report", digits / "digits.nnef", integer, *data, "--samples", 2, "-o", report)
+    assert lost.code == 6
+    assert "they stand in the .qparams.json beside the model, or in a graph.quant" in lost.err
+    quant = ["--quant", quantized / "graph.quant"]
+    assert command("report", digits / "digits.nnef", integer, *data, *quant, "--samples", 2, "-o", report).code == 0
+    layers = [layer["layer"] for layer in json.loads(report.read_text())["layers"]]
+    assert {"input", "r1", "n5", "logits", "output"} <= set(layers)
+    compared = command("compare", digits / "digits.nnef", integer, *data, *quant, "--format", "json")
+    assert compared.code == 0, compared.err
+    rows = {row["here"]: row for row in json.loads(compared.out)[0]["tensors"]}
+    assert rows["r1"]["sqnr"] > 30
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

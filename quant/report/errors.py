@@ -65,7 +65,8 @@ def common(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QPara
     """The pairs of both graphs. Raises DataError when there is none."""
     found = pairs(float_graph, integer_graph, qparams)
     if not found:
-        raise DataError("the integer graph has no tensor of the float graph with known scale and zero point")
+        missing = "the integer graph has no tensor of the float graph with known scale and zero point"
+        raise DataError(f"{missing}: they stand in the .qparams.json beside the model, or in a graph.quant")
     return found
 
 
