@@ -18,10 +18,25 @@ from tosa_engine.errors import DataError
 from tosa_engine.spec import TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-KINDS = ("positive", "negative")
+# What the generator is asked for: operators (nothing: all of the table) and options. It makes the data sets S0 to S5 of
+# dot products only where there are 1,000 of them or more, which the small shapes don't have.
+SMALL, LARGE = ("--tensor-dim-range", "1,16"), ("--tensor-dim-range", "10,12")
+KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "positive": ((), ("--test-type", "positive", *SMALL)),
+    "negative": ((), ("--test-type", "negative", *SMALL)),
+}
+DATA_SETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "windows": (
+        ("avg_pool2d", "conv2d", "conv3d", "depthwise_conv2d", "matmul", "transpose_conv2d"),
+        ("--test-type", "positive", *LARGE, "--conv-kernel", "2,2", "2,2,2", "--max-conv-stride", "1",
+         "--max-conv-dilation", "1"),
+    ),
+    "sums": (("reduce_sum",), ("--test-type", "positive", *LARGE, "--target-rank", "4")),
+    "transforms": (("fft2d", "rfft2d"), ("--test-type", "positive", "--target-shape", "1,32,32")),
+}  # fmt: skip
 VARIANT = r"(?:_[0-9x]+|_binary|_const)?"  # conv2d_3x3, cond_if_binary
 # What the generator makes for 1.0.2 although the specification rules it out; the official suite lacks these tests.
 NOT_OF_THE_VERSION = {
@@ -30,8 +45,13 @@ NOT_OF_THE_VERSION = {
 }
 
 
+def kinds_of(selection: Selection) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Which kinds of tests a selection has: with floats the data sets of dot products, too."""
+    return {**KINDS, **(DATA_SETS if "tosa-pro-fp" in selection.profiles else {})}
+
+
 def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Path:
-    """The folder with one seed's tests of all operators in the table.
+    """The folder with one seed's tests of a kind.
 
     Raises:
         DataError: the generator failed.
@@ -42,10 +62,12 @@ def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Pa
     part = cache / "unfinished" / f"seed-{seed}-{kind}"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
+    operators, options = kinds_of(selection)[kind]
+    names = operators or tuple(name.lower() for name in TABLE)
     command = [
         sys.executable, "-m", "generator.tosa_verif_build_tests", "--seed", str(seed), *selection.arguments,
-        "--filter", f"^(?:{'|'.join(name.lower() for name in TABLE)}){VARIANT}$", "--test-type", kind,
-        "--test-selection-criteria", "default", "--tensor-dim-range", "1,16", "-o", str(part),
+        "--filter", f"^(?:{'|'.join(names)}){VARIANT}$", *options, "--test-selection-criteria", "default",
+        "-o", str(part),
     ]  # fmt: skip
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=part, env=environment())
     if ran.returncode:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import record
 from official_runner import OfficialRunner, write_xunit
-from other_seeds import KINDS, generate_seed, operator_of, spread
+from other_seeds import generate_seed, kinds_of, operator_of, spread
 from suite_cache import (
     SELECTIONS,
     Part,
@@ -126,7 +126,7 @@ def _parts(options: argparse.Namespace, selection: Selection) -> list[Part]:
 
 
 def _seeds(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
-    folders = [generate_seed(selection, seed, kind, cache) for seed in options.seeds for kind in KINDS]
+    folders = [generate_seed(selection, seed, kind, cache) for seed in options.seeds for kind in kinds_of(selection)]
     tests: dict[str, list[Path]] = {}
     for test in sorted(spread(folders, options.tests)):
         tests.setdefault(operator_of(test), []).append(test)

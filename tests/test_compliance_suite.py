@@ -212,6 +212,30 @@ def test_what_the_reference_model_gave_is_kept(modules: Callable[[str], Any], tm
     assert its.taken_again(tmp_path, description) is None
 
 
+def test_seeds_of_floats_have_the_data_sets(
+    modules: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each kind asks for its own operators; large shapes for those whose rule is about dot products, all of them."""
+    seeds, cache = modules("other_seeds"), modules("suite_cache")
+    asked: dict[str, list[str]] = {}
+
+    def generator(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        asked[options["cwd"].name] = command
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(seeds.subprocess, "run", generator)
+    assert list(seeds.kinds_of(cache.Selection())) == ["positive", "negative"]
+    floats = cache.SELECTIONS["fp"]
+    for kind in seeds.kinds_of(floats):
+        assert seeds.generate_seed(floats, 4, kind, tmp_path).is_dir()
+    filters = {name: command[command.index("--filter") + 1] for name, command in asked.items()}
+    assert filters["seed-4-transforms"].startswith("^(?:fft2d|rfft2d)(?:")
+    assert "|cast|" in filters["seed-4-negative"]
+    rules = importlib.import_module("tosa_engine.compliance.accuracy").RULES
+    with_products = {name.lower() for name, rule in rules.items() if rule.name == "dot product"}
+    assert {name for operators, _ in seeds.DATA_SETS.values() for name in operators} == with_products
+
+
 def test_anew_lets_the_reference_model_run_again(modules: Callable[[str], Any], tools: Tools, tmp_path: Path) -> None:
     assert run_script(modules, tmp_path, "add") == 0
     (test,) = tmp_path.rglob("add_1")
