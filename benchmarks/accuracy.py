@@ -46,7 +46,7 @@ FIRST = 200
 MEAN, DEVIATION = 0.45, 0.225  # of pixels of 0 to 1
 NETWORKS = {
     "mobilenet_v2_w100_224": ("perf/mobilenet_v2_w100_224/float.nnef", 224),
-    "encoder_block_T64_D128": ("tosa/encoder_block_T64_D128.fp/model.tosa", None),
+    "encoder_block_T64_D128": ("perf/encoder_block_T64_D128/float.nnef", None),
     "unet_64": ("perf/unet_64/float.nnef", 64),
 }
 OURS = "tosa-engine"
