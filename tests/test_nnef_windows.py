@@ -48,9 +48,10 @@ def window(
     if draw(st.booleans()):
         padding = [(draw(st.integers(-1, 2)), draw(st.integers(-1, 2))) for _ in range(rank)]
     p, s, d = formulas.parameters(extents, size, padding, stride, dilation)
-    for n, f, (before, after), _, gap in zip(extents, size, p, s, d, strict=True):
-        assume(before + n + after >= (f - 1) * gap + 1)
-        assume(n + min(before, 0) + min(after, 0) >= 1)
+    for n, f, (before, after), step, gap in zip(extents, size, p, s, d, strict=True):
+        room = before + n + after - ((f - 1) * gap + 1)
+        assume(room >= 0)
+        assume(n + min(before, 0) + min(after - room % step, 0) >= 1)  # windows that see only the border are refused
         most = n - 1 if border == "reflect" else n
         assume(border in ("constant", "ignore", "replicate") or max(before, after) <= most)
     return {"size": size, "border": border, "padding": padding, "stride": stride, "dilation": dilation}
