@@ -204,12 +204,20 @@ def test_hints_that_dont_fit(
     assert str(caught.value) == message.format(file=f"{path}/graph.nnef")
 
 
+DEFAULTS = {"bits": "8", "signed": "true", "symmetric": "false"}
+
+
 def test_arguments_of_any_length_end_in_short_messages() -> None:
+    nested = "[[1] * 4000000] * 4000000"  # sixteen million million items, eight million in memory
     for given, message in (
+        (f"scale = 1.0, bits = {nested}", "bits must be an integer in 1 .. 32, got "),
+        (f"scale = 1.0, symmetric = {nested}", "symmetric must be true or false, got "),
+        (f"scale = [{nested}]", "scale must be a number or a list of numbers, got "),
         ("scale = [1.0] * 262145", "scale has 262145 values, at most 262144 are taken"),
         ("scale = [true] * 200000", "scale must be a number or a list of numbers, got (True, True, "),
     ):
-        text = f"'x': zero_point_linear_quantize(zero_point = 0, {given}, bits = 8, signed = true, symmetric = false);"
+        rest = "".join(f", {name} = {value}" for name, value in DEFAULTS.items() if f"{name} =" not in given)
+        text = f"'x': zero_point_linear_quantize(zero_point = 0, {given}{rest});"
         with pytest.raises(TosaEngineError, match=re.escape(message)) as caught:
             nnef.read_quantization(text, "graph.quant")
         assert len(str(caught.value)) < 1000

@@ -18,6 +18,7 @@ Any other algorithm, `logarithmic_quantize` or a fragment of the document, is an
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,6 @@ from ...graph import QParams
 from .dat import Item, dequantized
 from .library import DEPRECATED, deprecation
 from .parser import parse_quant
-from .tree import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -173,7 +173,7 @@ def _logarithmic(line: QuantLine, stored: TensorFile, along: Callable[[Array], A
     bits, most = line.args.get("bits"), line.args.get("max")
     if bits != stored.bits or not isinstance(most, (int, float)) or most <= 0:
         message = f"'{line.tensor}' needs {LOGARITHMIC} with one max greater than 0 and bits = {stored.bits}"
-        raise DataError(f"{message} for its codes, got max = {most!r}, bits = {bits!r}")
+        raise DataError(f"{message} for its codes, got max = {in_short(most)}, bits = {in_short(bits)}")
     del along
     signed = stored.item is Item.QUANTIZED_INT
     patterns = stored.array.astype(np.int64) & ((1 << stored.bits) - 1)
@@ -204,7 +204,7 @@ def _arguments(op: str, args: Mapping[str, Any]) -> dict[str, Any]:
 def _from_zero_point(args: Mapping[str, Any], bits: int, signed: bool, symmetric: bool, inverted: bool) -> QParams:
     points = _numbers("zero_point", args["zero_point"])
     if any(p != math.floor(p) for p in points):
-        raise DataError(f"zero_point must be an integer, got {short(repr(args['zero_point']))}")
+        raise DataError(f"zero_point must be an integer, got {in_short(args['zero_point'])}")
     scales, points = _together("scale", args["scale"], "zero_point", args["zero_point"])
     if inverted and all(scale > 0 for scale in scales):
         scales = [1.0 / scale for scale in scales]
@@ -236,17 +236,22 @@ def _checked(quant: QParams) -> QParams:
 
 def _bits(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {short(repr(value))}")
+        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {in_short(value)}")
     if not 1 <= value <= MAX_BITS:
-        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {short(repr(value))}")
+        raise DataError(f"bits must be an integer in 1 .. {MAX_BITS}, got {in_short(value)}")
     return int(value)
 
 
 def _flag(name: str, args: Mapping[str, Any]) -> bool:
     value = args[name]
     if not isinstance(value, bool):
-        raise DataError(f"{name} must be true or false, got {short(repr(value))}")
+        raise DataError(f"{name} must be true or false, got {in_short(value)}")
     return value
+
+
+def in_short(value: Any) -> str:
+    """A value for a message: `repr` of lists of lists can be endless."""
+    return reprlib.repr(value)
 
 
 def _numbers(name: str, value: Any) -> list[float]:
@@ -254,5 +259,5 @@ def _numbers(name: str, value: Any) -> list[float]:
     if len(values) > MAX_VALUES:
         raise DataError(f"{name} has {len(values)} values, at most {MAX_VALUES} are taken")
     if not values or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
-        raise DataError(f"{name} must be a number or a list of numbers, got {short(repr(value))}")
+        raise DataError(f"{name} must be a number or a list of numbers, got {in_short(value)}")
     return [float(v) for v in values]

@@ -25,7 +25,7 @@ from .inverted import inverted_scales
 from .kinds import TensorOf, conforms, described
 from .library import REQUIRED, standard_library
 from .mapping import inner_tensors
-from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization, logarithmic_qparams
+from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams
 from .shapes import Shapes
 from .syntax import Name, Place, QuantLine
 from .tree import Wrong
@@ -141,7 +141,7 @@ def _arguments(library: Mapping[str, Declaration], line: QuantLine) -> tuple[Dec
         fits = all(_is_number(n) for n in numbers) if tensor else conforms(value, kind)
         if not fits:
             wanted = "a number, or one per channel" if tensor else described(kind)
-            raise Wrong("", f"{line.op}: '{name}' must be {wanted}, got {value!r}", place)
+            raise Wrong("", f"{line.op}: '{name}' must be {wanted}, got {in_short(value)}", place)
     if line.op == LOGARITHMIC:
         _check_logarithmic(line, place)
     return declaration, dict(line.args)
@@ -155,11 +155,11 @@ def _check_logarithmic(line: QuantLine, place: Place) -> None:
     given: Any = line.args["max"]
     most, bits = given if isinstance(given, tuple) else (given,), line.args["bits"]
     if not all(_is_number(value) and value > 0 for value in most):
-        raise Wrong("", f"max must be greater than 0, got {given!r}", place)
+        raise Wrong("", f"max must be greater than 0, got {in_short(given)}", place)
     if not all(2.0**-100 <= value <= 2.0**127 for value in most):
-        raise Wrong("", f"max must be in 2^-100 .. 2^127, got {given!r}", place)
+        raise Wrong("", f"max must be in 2^-100 .. 2^127, got {in_short(given)}", place)
     if not isinstance(bits, int) or not 1 <= bits <= 16:
-        raise Wrong("", f"bits must be an integer in 1 .. 16, got {bits!r}", place)
+        raise Wrong("", f"bits must be an integer in 1 .. 16, got {in_short(bits)}", place)
 
 
 def _apply(
