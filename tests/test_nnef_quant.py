@@ -208,11 +208,12 @@ DEFAULTS = {"bits": "8", "signed": "true", "symmetric": "false"}
 
 
 def test_arguments_of_any_length_end_in_short_messages() -> None:
-    nested = "[[1] * 4000000] * 4000000"  # sixteen million million items, eight million in memory
+    nested = "[[1] * 2048] * 2048"  # four million items, as many as there may be
     for given, message in (
         (f"scale = 1.0, bits = {nested}", "bits must be an integer in 1 .. 32, got "),
         (f"scale = 1.0, symmetric = {nested}", "symmetric must be true or false, got "),
         (f"scale = [{nested}]", "scale must be a number or a list of numbers, got "),
+        ("scale = 1.0, bits = [[1] * 2048] * 2049", "more than 4194304 items"),
         ("scale = [1.0] * 262145", "scale has 262145 values, at most 262144 are taken"),
         ("scale = [true] * 200000", "scale must be a number or a list of numbers, got (True, True, "),
     ):

@@ -311,6 +311,8 @@ BROKEN = [
     ),
     ("NNEF.LIMIT", fragment("b = f(a);"), "'f': fragments call each other more than 200 deep"),
     ("NNEF.LIMIT", document("y = softmax(x, axes = [1] * 1000000000);"), "more than 4194304 items"),
+    ("NNEF.LIMIT", document("y = pad(x, padding = [(1, 1)] * 4000000);"), "more than 4194304 items"),
+    ("NNEF.LIMIT", document("y = softmax(x, axes = [[1] * 2097152, [1] * 2097153][0]);"), "more than 4194304 items"),
     (
         "NNEF.LIMIT",
         document("y = softmax(x, axes = [3000000000]);"),

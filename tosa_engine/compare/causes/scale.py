@@ -82,7 +82,7 @@ def multiplier(trial: Trial, call: Call) -> Found:
     by = {d: trial.again(call, multiplier=trial.array(call, "multiplier") + np.asarray(d, s_type(trial, call)))
           for d in (1, -1)}  # fmt: skip
     for delta, output in by.items():
-        what = f"{s.multiplier.flat[0] + delta} instead of {s.multiplier.flat[0]}"
+        what = f"{int(s.multiplier.flat[0]) + delta} instead of {s.multiplier.flat[0]}"
         yield f"multiplier off by one ({what if s.multiplier.size == 1 else f'{delta:+} in every channel'})", output
     if call.per_channel:
         yield from _by_channel(trial, call, s, by)
@@ -108,10 +108,10 @@ def _by_channel(trial: Trial, call: Call, s: Scaling, by: dict[int, Array | None
             return
         chosen[int(channel)] = fits[0]
     output = trial.values[name].copy()
-    for channel, delta in chosen.items():
+    for at, delta in chosen.items():
         changed = by[delta]
         assert changed is not None
-        output[..., channel] = changed[..., channel]
+        output[..., at] = changed[..., at]
     some = [f"[{c}] is {s.multiplier[c] + d} instead of {s.multiplier[c]}" for c, d in list(chosen.items())[:3]]
     more = f" and {len(chosen) - 3} more" if len(chosen) > 3 else ""
     if len(chosen) < channels:

@@ -50,7 +50,7 @@ def flipped(trial: Trial, call: Call) -> Found:
     axes = [i for i, name in enumerate(names) if name.startswith("K")]
     weight = trial.array(call, "weight")
     if any(weight.shape[i] > 1 for i in axes):
-        yield "weight flipped along its window", trial.again(call, weight=np.flip(weight, axes))
+        yield "weight flipped along its window", trial.again(call, weight=np.flip(weight, tuple(axes)))
 
 
 @hypothesis("convolution's input zero point", *CONVOLUTIONS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .syntax import Place
 
 MAX_INTEGER: Final = (1 << 63) - 1
-MAX_ITEMS: Final = 1 << 22  # of an array or string that an expression makes
+MAX_ITEMS: Final = 1 << 22  # of an array or string that an expression makes, those of nested arrays counted
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -89,10 +89,27 @@ def _joined(sign: str, x: Any, y: Any, place: Place) -> Any:
     joins = sign == "+" and type(y) is type(x)
     if not joins and not (sign == "*" and type(y) is int):
         raise Wrong("NNEF.T7", f"'{sign}' can't take {_kind(x)} and {_kind(y)}", place)
-    length: int = len(x) + len(y) if joins else len(x) * max(y, 0)
+    _limited(_items(x) + _items(y) if joins else _items(x) * max(y, 0), place)
+    return x + y if joins else x * y
+
+
+def array(items: tuple[Any, ...], place: Place) -> tuple[Any, ...]:
+    """An array or tuple that a document lists."""
+    if any(isinstance(item, tuple) for item in items):
+        _limited(_items(items), place)
+    return items
+
+
+def _limited(length: int, place: Place) -> None:
     if length > MAX_ITEMS:
         raise Wrong("NNEF.LIMIT", f"more than {MAX_ITEMS} items", place)
-    return x + y if joins else x * y
+
+
+def _items(value: Any) -> int:
+    """The items of an array with those of the arrays in it, which may be one array many times."""
+    if isinstance(value, str):
+        return len(value)
+    return sum(_items(v) if isinstance(v, tuple) else 1 for v in value)
 
 
 def unary(sign: str, x: Any, place: Place) -> Any:

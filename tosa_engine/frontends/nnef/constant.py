@@ -39,7 +39,8 @@ class Constants:
         if isinstance(node, Sequence):
             if not isinstance(wanted, tuple) or len(wanted) != len(node.items):
                 wanted = (None,) * len(node.items)
-            return tuple(self.value(item, scope, w) for item, w in zip(node.items, wanted))
+            items = tuple(self.value(item, scope, w) for item, w in zip(node.items, wanted))
+            return arithmetic.array(items, node.place)
         if isinstance(node, Invocation):
             return self.invocation(node, scope, wanted)
         if isinstance(node, Binary):
@@ -104,7 +105,7 @@ class Constants:
             inner.update({name.text: value for (name, _), value in zip(node.iterators, values)})
             if node.condition is None or self._holds(node.condition, inner):
                 items.append(self.value(node.result, inner))
-        return tuple(items)
+        return arithmetic.array(tuple(items), node.place)
 
     def _holds(self, condition: Expression, scope: Mapping[str, Any]) -> bool:
         holds = self.value(condition, scope)
