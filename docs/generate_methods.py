@@ -76,7 +76,7 @@ from quant.improve.post_training import Options, quantize
 from tosa_engine.load import load
 
 result = quantize(load("net.nnef"), samples, Options(equalize=True, rounding="adaround", bias_correction=True))
-print(result.graph.outputs, result.precisions, *result.notes, sep="\n")
+print(result.graph.outputs, result.precisions, *result.notes, sep="\\n")
 ```
 
 The methods are applied in this order: equalisation, balancing, calibration, rounding, bias correction. What each did to

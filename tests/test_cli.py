@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, entry_points, version
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERBS = (
-    "calibrate", "check", "compare", "convert", "inspect", "lut", "quantize", "report", "run", "version", "warmup",
+    "calibrate", "check", "compare", "convert", "inspect", "lut", "quantize", "report", "run", "search", "sensitivity",
+    "version", "warmup",
 )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def test_help_lists_the_verbs_and_the_exit_codes(command) -> None:
     outcome = command("--help")
     assert outcome.code == 0
     assert outcome.err == ""
-    assert all(f"\n    {verb} " in outcome.out for verb in VERBS)
+    assert all(re.search(rf"^    {verb}(  .*)?$", outcome.out, re.MULTILINE) for verb in VERBS)
     assert "unavailable" not in outcome.out
     assert "exit codes: 0 done" in outcome.out
 
