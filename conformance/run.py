@@ -3,6 +3,7 @@
     python conformance/run.py add RESCALE conv2d_3x3    these operators
     python conformance/run.py                           the integer selection
     python conformance/run.py --profile fp              the floating-point selection; --profile all: every selection
+    python conformance/run.py --without conv2d          all operators but these
     python conformance/run.py --seeds 1 2 3             unofficial tests with other seeds, all operators
     python conformance/run.py --files                   the official tests' graphs, written and read back
     python conformance/run.py --coverage                which names of the complete official list the selections have
@@ -87,6 +88,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--coverage", action="store_true", help="compare the selections with the complete list of names"
     )
+    parser.add_argument(
+        "--without", nargs="+", default=[], metavar="OPERATOR", help="leave out; what is recorded says so"
+    )
     parser.add_argument("--disk", type=float, default=40, metavar="GB", help="delete data of done tests beyond it (40)")
     parser.add_argument("--engine", choices=list(ENGINES), default="kernels", help="what executes the graphs")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
@@ -101,6 +105,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--ci chooses the operators itself")
     if options.seeds and (options.files or options.ci or options.operators):
         parser.error("--seeds is for all operators")
+    if options.without and (options.seeds or options.files):
+        parser.error("--without is for the suite")
     if options.record and (options.ci or options.operators or options.engine != "kernels"):
         parser.error("--record is for all operators on the kernels")
     if options.jobs < 1 or options.tests < 1:
@@ -109,14 +115,15 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _suite(options: argparse.Namespace, selection: Selection, cache: Path) -> int:
-    groups = split("suite", _parts(options, selection))
+    without = {part.operator for part in parts_of(options.without, known_operators(selection))}
+    groups = split("suite", [part for part in _parts(options, selection) if part.operator not in without])
 
     def find(group: list[Part]) -> dict[str, list[Path]]:
         return {part.name: tests_in(selection, listed(selection, part.operator, cache), part) for part in group}
 
     results, seconds, good = _run(options, selection, cache, groups, find)
     if options.record:
-        record.suite(selection, results, seconds, compiled=options.compile, jobs=options.jobs)
+        record.suite(selection, results, seconds, compiled=options.compile, jobs=options.jobs, without=without)
     return 0 if good else 1
 
 
