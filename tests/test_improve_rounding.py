@@ -164,6 +164,19 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert one != other
 
 
+def test_a_layer_without_the_method_is_named() -> None:
+    f = Floats()
+    x = f.input((1, 5, 4, 3))
+    weight, bias = normal(1, 2, 3, 3, 3), normal(2, 2)
+    graph = f.outputs(f.conv(x, weight, bias, op="TRANSPOSE_CONV2D", out_pad=(0,) * 4, name="up"))
+    samples = samples_of(graph, 2)
+    start = ready(graph, samples, 8)
+    told: list[Rounded] = []
+    made = adaround(start, start, samples, done=told.append)
+    assert [str(one) for one in told] == ["up: rounded to the nearest, TRANSPOSE_CONV2D has no such method"]
+    assert weights(made, "up").tobytes() == weights(start, "up").tobytes()
+
+
 def test_only_chosen_layers_are_rounded() -> None:
     graph = network("CONV2D")
     samples = samples_of(graph, 2)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ROUNDED: Final = frozenset({"CONV2D", "DEPTHWISE_CONV2D", "MATMUL"})
 POSITIONS: Final = 512  # rows of x that one sample gives at most
+UNROUNDED: Final = frozenset({"CONV3D", "TRANSPOSE_CONV2D"})
 MOST_TAPS: Final = 8192  # G then takes 512 MiB
 SWEEPS: Final = 40
 DAMPING: Final = 0.01
@@ -81,9 +82,12 @@ def adaround(
     made = ready.copy()
     block = made.main
     for op in list(block.operators):
-        weight = block.tensors[op.inputs[1]] if op.op in ROUNDED else None
+        weight = block.tensors[op.inputs[1]] if op.op in ROUNDED | UNROUNDED else None
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if weight is None or weight.data is None or left:
+            continue
+        if op.op in UNROUNDED:
+            done(Rounded(op.name, skipped=f"{op.op} has no such method"))
             continue
         rows = rows_of(op.op, weight.data)
         reason = _why_not(made, op, rows.shape[1])
