@@ -123,7 +123,8 @@ def _suite(options: argparse.Namespace, selection: Selection, cache: Path) -> in
 
     results, seconds, good = _run(options, selection, cache, groups, find)
     if options.record:
-        record.suite(selection, results, seconds, compiled=options.compile, jobs=options.jobs, without=without)
+        how = {"compiled": options.compile, "jobs": options.jobs, "resumed": options.resume}
+        record.suite(selection, results, seconds, **how, without=without)
     return 0 if good else 1
 
 
