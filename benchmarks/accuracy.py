@@ -25,6 +25,7 @@ import numpy as np
 
 from quant.calibrate import Scheme, attach
 from quant.methods import Method
+from quant.metrics import Agreement
 from quant.observe import collect
 from quant.quantize import quantize
 from quant.ranges import dequantize_array, quantize_array
@@ -143,9 +144,10 @@ def our_run(graph: Graph, statistics: Statistics, scheme: Scheme) -> Run:
 
 def sqnr(wanted: list[Array], got: list[Array]) -> float:
     """In dB, over all arrays together."""
-    signal = sum(float(np.square(w, dtype=np.float64).sum()) for w in wanted)
-    noise = sum(float(np.square(w - np.asarray(g, np.float64)).sum()) for w, g in zip(wanted, got, strict=True))
-    return float(10 * np.log10(signal / noise))
+    agreement = Agreement()
+    for w, g in zip(wanted, got, strict=True):
+        agreement.add_floats(g, w)
+    return agreement.sqnr
 
 
 def measure(models: Path, name: str, count: int) -> Iterator[tuple[str, float, float]]:

@@ -20,6 +20,7 @@ from quant.calibrate_command import add_scheme
 from quant.improve.post_training import quantize
 from quant.improve.runs import Integers, undecided, until
 from quant.layers import stay_float
+from quant.metrics import Agreement
 from quant.quantize import prepared
 from quant.quantize_command import add_layers, add_methods, options_of
 from tosa_engine import Session
@@ -119,14 +120,13 @@ def measured(network: Network, flags: str) -> tuple[float, float]:
     judged = undecided(prepared(network.graph))
     real = Session(until(prepared(network.graph), *judged))
     integers, whole = Integers(until(result.ready, *judged), floats), Integers(result.ready, floats)
-    error = power = right = 0.0
+    agreement, right = Agreement(), 0
     for i, sample in enumerate(network.judge):
         for wanted, found in zip(real.run(None, sample), integers.run(sample), strict=True):
-            error += float(np.square(found - wanted.astype(np.float64)).sum())
-            power += float(np.square(wanted.astype(np.float64)).sum())
+            agreement.add_floats(found, wanted)
         if network.labels is not None:
-            right += float(whole.run(sample)[0].argmax() == network.labels[i])
-    return 10 * np.log10(power / error), 100 * right / len(network.judge)
+            right += int(whole.run(sample)[0].argmax() == network.labels[i])
+    return agreement.sqnr, 100 * right / len(network.judge)
 
 
 def digits() -> Network:

@@ -14,6 +14,7 @@ from nnef_examples import EXAMPLES
 
 from quant.calibrate import Scheme, attach
 from quant.methods import Method
+from quant.metrics import Agreement
 from quant.observe import digest, finite
 from quant.quantize import float_tensors, prepared, quantize, unbounded
 from quant.ranges import dequantize_array, quantize_array
@@ -125,9 +126,9 @@ def quality(wanted: Mapping[str, Array], made: Graph, sample: Mapping[str, Array
     got, exact = oracle.run(made, stored)[tensor.name], wanted[tensor.name]
     if tensor.quant is None:
         return f"{100 * np.mean(exact == got):.0f} %"
-    noise = float(np.sum(np.square(exact.astype(np.float64) - dequantize_array(got, tensor.quant))))
-    signal = float(np.sum(np.square(exact, dtype=np.float64)))
-    return f"{10 * np.log10(signal / noise):.0f}" if noise else "exact"
+    agreement = Agreement()
+    agreement.add_floats(dequantize_array(got, tensor.quant), exact)
+    return f"{agreement.sqnr:.0f}" if agreement.noise else "exact"
 
 
 def rows(name: str, example: Example, folder: Path) -> Iterator[str]:

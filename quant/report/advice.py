@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ..lints import MOST_SATURATED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,10 +18,9 @@ WORST: Final = 5
 POOR: Final = 25.0  # dB, of an output, and of a layer alone that spoils what comes behind
 GOOD: Final = 40.0  # dB, of a layer alone: nothing to gain
 FROM_BEFORE: Final = 6.0  # dB by which the error of what comes before outweighs the layer's own
-SATURATED: Final = 0.01
 BULK: Final = 0.999  # of the values, which ...
 NARROW: Final = 8.0  # ... a range this many times narrower would hold
-UNEVEN: Final = 16.0  # between the channels of weights, or the inputs of a CONCAT
+UNEVEN: Final = 16.0  # between the channels of weights
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def overall(found: Measurement, files: Files) -> Advice | None:
 def lints(found: Measurement) -> list[str]:
     """What quantization noted, and what these samples and the weights show."""
     lines = list(found.notes)
-    saturated = sorted((x for x in found.layers if x.saturation > SATURATED), key=lambda x: -x.saturation)
+    saturated = sorted((x for x in found.layers if x.saturation > MOST_SATURATED), key=lambda x: -x.saturation)
     lines += [f"'{layer.name}' saturates {100 * layer.saturation:.1f} % of its values" for layer in saturated]
     for layer in found.layers:
         ratio = unevenness(layer.peaks)
@@ -98,7 +99,7 @@ def outliers(layer: Measured) -> float:
 def _about(layer: Measured, found: Measurement, files: Files) -> Advice:
     reasons, flags = [f"alone it has {layer.local.sqnr:.1f} dB"], list[tuple[str, ...]]()
     narrower = outliers(layer)
-    if layer.saturation > SATURATED:
+    if layer.saturation > MOST_SATURATED:
         reasons.append(f"{100 * layer.saturation:.1f} % of its values lie beyond its range")
         flags.append(("--method", "minmax"))
     elif narrower > NARROW:

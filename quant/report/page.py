@@ -8,8 +8,9 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from ..lints import MOST_SATURATED
 from . import charts
-from .advice import SATURATED, Advice, advise, decibels, lints, overall, unevenness
+from .advice import Advice, advise, decibels, lints, overall, unevenness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ def _summary(found: Measurement) -> str:
     computed = [layer for layer in found.layers if layer.operator] or found.layers
     worst = min(computed, key=lambda layer: layer.local.sqnr)
     facts.append((f"{decibels(worst.local.sqnr)} dB", f"worst layer alone: {worst.name}"))
-    saturated = sum(layer.saturation > SATURATED for layer in found.layers)
+    saturated = sum(layer.saturation > MOST_SATURATED for layer in found.layers)
     facts.append((str(saturated), "tensors saturate over 1 %"))
     facts.append((str(len(found.layers)), "tensors compared"))
     facts.append((str(found.samples), "samples"))
@@ -132,7 +133,7 @@ def _table(found: Measurement) -> str:
 
 def _row(layer: Measured) -> str:
     low, high = layer.range
-    saturated = layer.saturation > SATURATED
+    saturated = layer.saturation > MOST_SATURATED
     cells = (
         ("name", f'<a href="#{_anchor(layer)}">{name(layer.name)}</a>'),
         ("left", text(layer.operator or "input")),
