@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from .nets import Net
 from .test_emission import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tosa_engine.types import Array
 
@@ -116,11 +117,83 @@ def test_a_rescale_behind_it_is_fused(
     ],
 )  # fmt: skip
 def test_each_variant_has_its_instruction(name: str, permutes: bool, wanted: str) -> None:
+    from tosa_engine.kernels import emitting as e
+    from tosa_engine.kernels.table_emit import byte_tables, bytes_at_once, emit_bytes
+
+    def emit(builder: Any, simd: variants.Variant, table: Any, x: Any) -> None:
+        tables = byte_tables(builder, simd, table, permutes=permutes)
+        index = e.load(builder, x, e.I64(0), e.vector(e.I8, bytes_at_once(simd)), 1)
+        e.store(builder, emit_bytes(builder, tables, index), x, e.I64(0), 1)
+
+    found = re.findall(wanted, assembly(name, emit))
+    assert len(found) >= (2 if permutes and name.startswith("avx512") else 16)
+
+
+@pytest.mark.skipif(not JIT, reason="without the JIT nothing is emitted")
+@pytest.mark.parametrize(
+    ("permutes", "vectors", "wanted", "count"),
+    [
+        (True, 2, r"vperm[it]2b\s.*%zmm", 16),
+        (True, 1, r"vperm[it]2b\s.*%zmm", 16),
+        (False, 1, r"vperm[it]2w\s.*%zmm", 16),
+    ],
+)
+def test_interpolation_has_its_instruction(permutes: bool, vectors: int, wanted: str, count: int) -> None:
+    from tosa_engine.kernels import emitting as e
+    from tosa_engine.kernels.table_emit import emit_interpolated
+
+    def emit(builder: Any, simd: variants.Variant, table: Any, x: Any) -> None:
+        words = (builder.bitcast(data, e.I16.as_pointer()) for data in (table, x))
+        entries, values = words
+        loaded = [e.load(builder, values, e.I64(32 * i), e.vector(e.I16, 32), 2) for i in range(vectors)]
+        for i, found in enumerate(emit_interpolated(builder, simd, entries, loaded, permutes=permutes)):
+            e.store(builder, found, x, e.I64(64 * i), 4)
+
+    name = "avx512vnni" if permutes else "avx512"
+    assert len(re.findall(wanted, assembly(name, emit))) >= count
+
+
+@pytest.mark.skipif(not JIT or not has("avx512bw"), reason="the host has no permutations of 512 bits")
+def test_interpolation_without_permutations_of_bytes() -> None:
+    """The code of a processor without VBMI gives the same on one that has it."""
+    import llvmlite.binding as llvm
+
+    from tosa_engine.kernels import emitting as e
+    from tosa_engine.kernels.ewise_binary import entries_and_slopes
+    from tosa_engine.kernels.table_emit import emit_interpolated
+
+    def emit(builder: Any, simd: variants.Variant, table: Any, x: Any) -> None:
+        entries, values = (builder.bitcast(data, e.I16.as_pointer()) for data in (table, x))
+        loaded = e.load(builder, values, e.I64(0), e.vector(e.I16, 32), 2)
+        for i, found in enumerate(emit_interpolated(builder, simd, entries, [loaded], permutes=False)):
+            e.store(builder, found, x, e.I64(64 * (i + 1)), 4)
+
+    parsed, machine = compiled("avx512", emit)
+    engine = llvm.create_mcjit_compiler(parsed, machine)
+    engine.finalize_object()
+    lookup = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("lookup"))
+    table = TABLES["any"].astype(np.int16)
+    words, memory = entries_and_slopes(table), np.zeros(3 * 32, np.int16)
+    for first in range(-32768, 32768, 32):
+        values = np.arange(first, first + 32)
+        memory[:32] = values
+        lookup(words.ctypes.data, memory.ctypes.data)
+        index, fraction = (values + 32768) >> 7, values & 127
+        wanted = table[index].astype(np.int64) * (128 - fraction) + table[index + 1].astype(np.int64) * fraction
+        np.testing.assert_array_equal(memory[32:].view(np.int32), wanted)
+
+
+def assembly(name: str, emit: Callable[..., None]) -> str:
+    """What a variant's processor gets of a function of two pointers to bytes."""
+    parsed, machine = compiled(name, emit)
+    return str(machine.emit_assembly(parsed))
+
+
+def compiled(name: str, emit: Callable[..., None]) -> tuple[Any, Any]:
     import llvmlite.binding as llvm
     from llvmlite import ir
 
     from tosa_engine.kernels import emitting as e
-    from tosa_engine.kernels.table_emit import byte_tables, bytes_at_once, emit_bytes
 
     (simd,) = [v for v in variants.VARIANTS if v.name == name]
     llvm.initialize_all_targets()
@@ -131,12 +204,9 @@ def test_each_variant_has_its_instruction(name: str, permutes: bool, wanted: str
     data = e.I8.as_pointer()
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [data, data]), "lookup")
     builder = ir.IRBuilder(function.append_basic_block())
-    table, x = function.args
-    tables = byte_tables(builder, simd, table, permutes=permutes)
-    index = e.load(builder, x, e.I64(0), e.vector(e.I8, bytes_at_once(simd)), 1)
-    e.store(builder, emit_bytes(builder, tables, index), x, e.I64(0), 1)
+    emit(builder, simd, *function.args)
     builder.ret_void()
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
-    assert len(re.findall(wanted, str(machine.emit_assembly(parsed)))) >= (2 if len(tables) == 4 else 16)
+    return parsed, machine

@@ -92,8 +92,12 @@ def table_i8(call: Call) -> Work:
 
 
 def entries_and_slopes(table: Array) -> Array:
-    """The first 512 of 513 entries of int16, then the 512 slopes, which fit int16."""
-    return np.concatenate([table[:-1], np.diff(table.astype(np.int32)).astype(np.int16)])
+    """The first 512 of 513 entries of int16, then the 512 slopes, which fit int16; then their bytes, the low and the
+    high ones of entries and of slopes, as vector units look them up.
+    """
+    words = np.stack([table[:-1], np.diff(table.astype(np.int32)).astype(np.int16)])
+    octets = np.stack([words & 0xFF, words >> 8], axis=1).astype(np.uint8)
+    return np.concatenate([words.reshape(-1), octets.reshape(-1).view(np.int16)])
 
 
 def table_i16(call: Call) -> Work:

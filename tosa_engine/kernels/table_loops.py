@@ -5,6 +5,7 @@ The caller has proved every REQUIRE.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ if JIT:
     from . import emitting as e
     from ._jit import intrinsic, ir, numba_types
     from .scaled_emit import Numbers, finish_vector
-    from .table_emit import emit_byte_run, emit_interpolated
+    from .table_emit import emit_byte_run, emit_interpolated, interpolates_bytes
 
 SEGMENTS: Final = 512  # of a table of int16
 
@@ -31,7 +32,7 @@ def plain_bytes(x: Any, table: Any, out: Any) -> None:
 
 @inline
 def interpolated(value: Any, table: Any) -> Any:
-    """`table` holds the first 512 entries, then the slopes."""
+    """`table` is that of `entries_and_slopes`."""
     index = (np.int64(value) + 32768) >> 7
     return np.int64(table[index]) * 128 + np.int64(table[SEGMENTS + index]) * (np.int64(value) & 127)
 
@@ -78,15 +79,19 @@ def _make_table(scale: str) -> Any:
                 return context.get_dummy_value()
             bits = kinds[4].dtype.bitwidth
             source, entries = (e.pointer(context, builder, kinds[i], args[i], e.I16) for i in (1, 2))
-            slopes = builder.gep(entries, [e.I64(SEGMENTS)])
             numbers = e.pointer(context, builder, kinds[3], args[3], e.I64)
             target = e.pointer(context, builder, kinds[4], args[4], ir.IntType(bits))
             scales = Numbers.read(builder, numbers, 0, variant) if scale else None
 
-            def body(i: Any, none: list[Any]) -> list[Any]:
-                value = e.load(builder, source, i, e.vector(e.I16, 2 * variant.lanes), 2)
-                for part, found in enumerate(emit_interpolated(builder, variant, entries, slopes, value)):
-                    at = builder.add(i, e.I64(part * variant.lanes))
+            lanes = variant.lanes
+
+            def part(vectors: int, i: Any, none: list[Any]) -> list[Any]:
+                kind = e.vector(e.I16, 2 * lanes)
+                values = [
+                    e.load(builder, source, builder.add(i, e.I64(k * kind.count)), kind, 2) for k in range(vectors)
+                ]
+                for k, found in enumerate(emit_interpolated(builder, variant, entries, values)):
+                    at = builder.add(i, e.I64(k * lanes))
                     if scales is None:
                         e.store(builder, found, target, at, 4)
                     else:
@@ -94,7 +99,9 @@ def _make_table(scale: str) -> Any:
                         finish_vector(builder, scaled, numbers, NUMBERS, target, at, bits)
                 return none
 
-            e.loop(builder, e.I64(0), args[5], 2 * variant.lanes, [], body)
+            done = e.I64(0)
+            for vectors in (2, 1) if interpolates_bytes(variant) else (1,):
+                done, _ = e.loop(builder, done, args[5], vectors * 2 * lanes, [], partial(part, vectors))
             return context.get_dummy_value()
 
         return sig, codegen
