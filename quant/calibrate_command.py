@@ -163,8 +163,8 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
     return statistics
 
 
-def samples_of(args: argparse.Namespace, graph: Graph) -> Samples:
-    """What the flags of `add_data` say."""
+def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False) -> Samples:
+    """What the flags of `add_data` say. With `integers` arrays of them are samples, too."""
     from .data import RandomSamples, array_samples
     from .images import Preparation, image_samples, is_image_folder
 
@@ -177,7 +177,7 @@ def samples_of(args: argparse.Namespace, graph: Graph) -> Samples:
         given = [f"--image-{name}" for name, value in flags.items() if value is not None]
         if given:
             raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
-        return array_samples(args.data, inputs)
+        return array_samples(args.data, inputs, integers=integers)
     how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
     return image_samples(args.data, inputs, how)
 

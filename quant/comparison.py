@@ -74,10 +74,12 @@ def compare_sides(
     by_order: bool = False,
     tensors: str | None = None,
     tolerance: Tolerance | None = None,
+    explain: bool = True,
 ) -> Comparison:
     """`mapping` and `by_order` as in `names.line_up`; `tensors` is a regular expression that selects names of `here`.
 
-    Causes are looked for where a side is an integer model and the other one's tensor has integers, too.
+    Causes are looked for (unless `explain` is off) where a side is an integer model and the other one's tensor has
+    integers, too.
 
     Raises DataError and UsageError for sides that have nothing in common, and for names that aren't there.
     """
@@ -95,7 +97,7 @@ def compare_sides(
         )
     result = Comparison(here, there, lineup, rows)
     result.first = next(iter(result.different), None)
-    if result.first is not None and result.first.relation == "exact":
+    if explain and result.first is not None and result.first.relation == "exact":
         _explain(result, arrays)
     return result
 

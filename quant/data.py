@@ -2,7 +2,8 @@
 
 Which array feeds which input: the one whose name is the input's; for a model with one input else `calibration_images`;
 else the only array that fits. An array fits when its first axis counts samples and the others are the input's shape,
-but for dimensions of 1. Each sample becomes an fp32 array of the input's shape.
+but for dimensions of 1. Each sample becomes an fp32 array of the input's shape; where integers are allowed (`compare`),
+they stay what they are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 USUAL_KEY: Final = "calibration_images"
 SUFFIXES: Final = (".npy", ".npz")
+FLOATS: Final = "f"  # kinds of numpy's dtypes
+INTEGERS: Final = "iub"
 Sample = dict[str, "Array"]
 
 
@@ -101,8 +104,9 @@ class ArraySamples:
             first += count_
 
 
-def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> ArraySamples:
-    """The samples of an .npz, an .npy or a folder: files sorted by name, then along the first axis.
+def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], *, integers: bool = False) -> ArraySamples:
+    """The samples of an .npz, an .npy or a folder: files sorted by name, then along the first axis. With `integers`
+    arrays of them are samples, too.
 
     Raises UsageError and DataError (here, before the first sample) when there is no data, or it doesn't fit the inputs.
     """
@@ -112,7 +116,8 @@ def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor]) -> Arr
     files = sorted(f for f in found.iterdir() if f.suffix in SUFFIXES) if found.is_dir() else [found]
     if not files:
         raise DataError(f"{found}: the folder has no .npy or .npz files")
-    chosen = [_assigned(file, inputs) for file in files]
+    kinds = FLOATS + INTEGERS if integers else FLOATS
+    chosen = [_assigned(file, inputs, kinds) for file in files]
     counts = [_sample_count(entries, inputs) for entries in chosen]
     if sum(counts) == 0:
         raise DataError(f"{found}: there are no samples in it")
@@ -146,6 +151,8 @@ def sha256(file: Path) -> str:
 
 def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
     assert tensor.shape is not None
+    if array.dtype.kind in INTEGERS:
+        return array.reshape(tensor.shape)
     with np.errstate(over="ignore"):
         sample = array.astype(np.float32).reshape(tensor.shape)
     bad = ~np.isfinite(sample)
@@ -186,19 +193,19 @@ def _squeezed(shape: Shape) -> Shape:
     return tuple(d for d in shape if d != 1)
 
 
-def _assigned(file: Path, inputs: Sequence[Tensor]) -> dict[str, Entry]:
+def _assigned(file: Path, inputs: Sequence[Tensor], kinds: str) -> dict[str, Entry]:
     """Input name -> the array of this file that feeds it."""
     entries = {entry.key: entry for entry in _entries(file)}
-    return {tensor.name: _chosen(file, entries, tensor, only=len(inputs) == 1) for tensor in inputs}
+    return {tensor.name: _chosen(file, entries, tensor, kinds, only=len(inputs) == 1) for tensor in inputs}
 
 
-def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, *, only: bool) -> Entry:
+def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, kinds: str, *, only: bool) -> Entry:
     name = tensor.name
     named = entries.get(name) or (entries.get(USUAL_KEY) if only else None)
     if named is None and only and len(entries) == 1:
         named = next(iter(entries.values()))
     if named is None:
-        fitting = [e for e in entries.values() if only and _fits(e, tensor) and e.dtype.kind == "f"]
+        fitting = [e for e in entries.values() if only and _fits(e, tensor) and e.dtype.kind in kinds]
         if len(fitting) != 1:
             keys = ", ".join(f"'{e.key}' {list(e.shape)}" for e in entries.values())
             problem = f"{len(fitting)} arrays fit it" if only else "no array has its name"
@@ -207,8 +214,9 @@ def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, *, only: b
                 tensor=name,
             )
         named = fitting[0]
-    if named.dtype.kind != "f":
-        raise DataError(f"{named.label}: calibration data must be floats, got {named.dtype}", tensor=name)
+    if named.dtype.kind not in kinds:
+        must = "calibration data must be floats" if kinds == FLOATS else "samples must be numbers"
+        raise DataError(f"{named.label}: {must}, got {named.dtype}", tensor=name)
     if not _fits(named, tensor):
         raise DataError(
             f"{named.label}: shape {list(named.shape)} is not a number of samples of shape {list(tensor.shape or ())}",

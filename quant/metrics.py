@@ -44,6 +44,12 @@ class Agreement:
         self.power += float(got @ got)
         self.elements += got.size
 
+    def join(self, other: Agreement) -> None:
+        """Count what another one counted, too."""
+        for name in ("signal", "noise", "product", "power", "total", "elements"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.largest = max(self.largest, other.largest)
+
     @property
     def sqnr(self) -> float:
         """Signal to quantization noise in dB: 10 log10(sum real^2 / sum (real - integer)^2); infinite without noise."""

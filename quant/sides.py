@@ -22,7 +22,7 @@ from .watch import Kept
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from tosa_engine.graph import Graph, QParams, Tensor
     from tosa_engine.types import Array
@@ -74,20 +74,36 @@ def read_dump(path: str | os.PathLike[str]) -> Side:
     return Side(str(path), dumps.read(path))
 
 
-def run_model(path: str, graph: Graph, given: Mapping[str, Array]) -> Side:
-    """A model's tensors for these inputs: each in the input's type, or as the real numbers or integers that its QParams
-    turn into that.
+class Model:
+    """A model that is run on sample after sample."""
 
-    Raises UsageError for inputs that nobody gives, and what `Session.run` raises.
-    """
-    missing = [t.name for t in graph.inputs if _given(t, given) is None]
-    if missing:
-        raise UsageError(f"{path}: no array for input {', '.join(missing)}; give one with -i or --data")
-    feeds = {t.name: _fed(t, given) for t in graph.inputs}
-    constants = {out for op in graph.main.operators if op.op in CONSTANTS for out in op.outputs}
-    names = [name for name in in_order(graph) if name not in constants]
-    found = Kept(graph, names).run(feeds)
-    return Side(path, {name: found[name] for name in names}, graph)
+    def __init__(self, path: str, graph: Graph) -> None:
+        self.path, self.graph = path, graph
+        constants = {out for op in graph.main.operators if op.op in CONSTANTS for out in op.outputs}
+        self.names = [name for name in in_order(graph) if name not in constants]
+        self._kept = Kept(graph, self.names)
+
+    def run(self, given: Mapping[str, Array]) -> Side:
+        """The tensors for these inputs: each in the input's type, or as the real numbers or integers that its QParams
+        turn into that.
+
+        Raises UsageError for inputs that nobody gives, and what `Session.run` raises.
+        """
+        missing = missing_inputs(self.graph, given)
+        if missing:
+            raise UsageError(f"{self.path}: no array for input {', '.join(missing)}; give one with -i or --data")
+        found = self._kept.run({t.name: _fed(t, given) for t in self.graph.inputs})
+        return Side(self.path, {name: found[name] for name in self.names}, self.graph)
+
+
+def run_model(path: str, graph: Graph, given: Mapping[str, Array]) -> Side:
+    """`Model.run`, once."""
+    return Model(path, graph).run(given)
+
+
+def missing_inputs(graph: Graph, given: Container[str]) -> list[str]:
+    """The inputs that have no array, neither by their name nor by that of the float tensor that they stand for."""
+    return [t.name for t in graph.inputs if t.name not in given and source_of(t) not in given]
 
 
 def _given(tensor: Tensor, given: Mapping[str, Array]) -> Array | None:

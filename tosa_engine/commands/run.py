@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import DataError, UsageError
+from ..errors import DataError
 from .common import (
     add_custom,
     add_model,
@@ -20,6 +20,7 @@ from .common import (
     load_model,
     target_of,
 )
+from .feeds import INPUT_HELP, INPUT_METAVAR, from_bytes, listed, read_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ..types import Array
 
 SHOWN_ELEMENTS = 32
-RAW = ".bin"
 
 
 class _Run:
@@ -45,9 +45,8 @@ class _Run:
             "--input",
             action="append",
             default=[],
-            metavar="X.npy|NAME=@X.npy|BUNDLE.npz",
-            help="input arrays; may be given several times. X.npy without a name goes to the next input in order. "
-            "X.bin in place of X.npy holds bare elements, little-endian",
+            metavar=INPUT_METAVAR,
+            help=f"input arrays; may be given several times. {INPUT_HELP}",
         )
         parser.add_argument("-o", "--output", metavar="OUT.npz", help="write the outputs by name (.npy: a single one)")
         parser.add_argument("--expect", metavar="BUNDLE.npz", help="compare the outputs; exit code 1 when they differ")
@@ -83,57 +82,6 @@ class _Run:
         return 0
 
 
-def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array | bytes]:
-    """The arrays that the `-i` arguments name, or the bytes of bare elements, by input name.
-
-    A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input that is given
-    twice or not at all.
-    """
-    from .. import arrays
-
-    feeds: dict[str, Array | bytes] = {}
-    unnamed: list[str] = []
-
-    def feed(name: str, array: Array | bytes, text: str) -> None:
-        if name not in inputs:
-            raise UsageError(f"-i {text}: the model has no input '{name}'; its inputs are {_listed(inputs)}")
-        if name in feeds:
-            raise UsageError(f"-i {text}: input '{name}' is given twice")
-        feeds[name] = array
-
-    for text in given:
-        name, named, path = text.rpartition("=@")
-        if named:
-            feed(name, _read(path), text)
-        elif text.endswith(".npz"):
-            for member, array in arrays.read_bundle(text).items():
-                if member not in outputs or member in inputs:
-                    feed(member, array, text)
-        elif text.endswith((".npy", RAW)):
-            unnamed.append(text)
-        else:
-            raise UsageError(f"-i {text}: an input is X.npy, X.bin, NAME=@X.npy, NAME=@X.bin or BUNDLE.npz")
-    free = [name for name in inputs if name not in feeds]
-    if len(unnamed) > len(free):
-        raise UsageError(f"-i {unnamed[len(free)]}: the model has no further input; its inputs are {_listed(inputs)}")
-    for name, text in zip(free, unnamed, strict=False):
-        feed(name, _read(text), text)
-    missing = [name for name in inputs if name not in feeds]
-    if missing:
-        raise UsageError(f"no array for input {_listed(missing)}; give one as -i NAME=@FILE.npy or in a bundle")
-    return feeds
-
-
-def _read(path: str) -> Array | bytes:
-    from .. import arrays
-
-    return Path(path).read_bytes() if path.endswith(RAW) else arrays.read(path)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names) or "none"
-
-
 def _tolerance(text: str) -> float:
     value = float(text)
     if not 0 <= value < float("inf"):
@@ -150,7 +98,7 @@ def _read_expected(path: str, session: Session) -> dict[str, Array]:
     found = arrays.read_bundle(path)
     missing = [name for name in names if name not in found]
     if missing:
-        raise DataError(f"{path} has no array for output {_listed(missing)}; it has {_listed(list(found))}")
+        raise DataError(f"{path} has no array for output {listed(missing)}; it has {listed(list(found))}")
     return _of_bits({name: found[name] for name in names}, session.outputs)
 
 
@@ -166,24 +114,14 @@ def _of_bits(found: Mapping[str, Array | bytes], ports: Sequence[Port]) -> dict[
     values: dict[str, Array] = {}
     for port in ports:
         one = found[port.name]
-        values[port.name] = _bare(one, port) if isinstance(one, bytes) else of_bits(one, port.tosa_type)
+        values[port.name] = (
+            from_bytes(one, port.name, port.tosa_type, port.shape)
+            if isinstance(one, bytes)
+            else of_bits(one, port.tosa_type)
+        )
         if port.unsigned and not isinstance(one, bytes) and one.dtype == np.dtype(f"u{port.dtype.itemsize}"):
             values[port.name] = one.view(port.dtype)
     return values
-
-
-def _bare(raw: bytes, port: Port) -> Array:
-    from ..serialize import data
-    from ..types import count
-
-    size = data.byte_size(port.tosa_type, count(port.shape))
-    if len(raw) != size:
-        message = f"{port.tosa_type}{list(port.shape)} takes {size} bytes, the file has {len(raw)}"
-        raise DataError(message, label="DATA.bin", tensor=port.name)
-    try:
-        return data.decode(raw, port.tosa_type, port.shape)
-    except data.ValueProblem as problem:
-        raise DataError(str(problem), label="DATA.bin", tensor=port.name) from problem
 
 
 def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dict[str, Array]:

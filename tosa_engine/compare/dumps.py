@@ -1,8 +1,11 @@
-"""Tensors that a device or another program wrote: an `.npz`, or a folder of `.npy` files."""
+"""Tensors that a device or another program wrote: an `.npz`, or a folder of `.npy` files; of several samples, stacked
+along a first axis, or a folder of such dumps.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,11 +14,13 @@ from ..errors import DataError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Container
 
     from ..types import Array
 
 INDEX: Final = "index.json"
 DOCUMENT: Final = "graph.nnef"
+SHOWN: Final = 3
 
 
 def is_dump(path: str | os.PathLike[str]) -> bool:
@@ -42,6 +47,48 @@ def read(path: str | os.PathLike[str]) -> dict[str, Array]:
     if total > arrays.MAX_BUNDLE_BYTES:
         raise DataError(f"{found}: {total} bytes are more than the {arrays.MAX_BUNDLE_BYTES} that are read at once")
     return {name: arrays.read(file) for name, file in files.items()}
+
+
+@dataclass(frozen=True)
+class Dump:
+    """`parts` are the dumps of one sample each; where there are none, `whole` has the arrays of all."""
+
+    label: str
+    parts: tuple[Path, ...]
+    whole: dict[str, Array]
+
+    @property
+    def stacked(self) -> int:
+        """How many entries all arrays have along their first axis; 0 where that isn't one number above 1."""
+        lengths = {array.shape[0] if array.ndim else 0 for array in self.whole.values()}
+        return lengths.pop() if len(lengths) == 1 and max(lengths) > 1 else 0
+
+    def sample(self, number: int, totals: Container[int], *, alone: bool) -> dict[str, Array]:
+        """The arrays of one sample. Arrays with one of `totals` entries along their first axis hold several samples;
+        with `alone`, others are those of the only sample that is looked at.
+
+        Raises OSError, and DataError where the dump isn't of several samples.
+        """
+        if self.parts:
+            return read(self.parts[number])
+        if self.stacked and self.stacked in totals:
+            return {name: array[number] for name, array in self.whole.items()}
+        if alone:
+            return self.whole
+        shapes = ", ".join(f"'{name}' {list(array.shape)}" for name, array in list(self.whole.items())[:SHOWN])
+        raise DataError(
+            f"{self.label}: the dump is of one sample, or not stacked along the first axis (it has {shapes}): give its "
+            "sample with --sample, or a folder with one dump per sample"
+        )
+
+
+def open_dump(path: str | os.PathLike[str]) -> Dump:
+    """A folder of `.npz` files or folders, sorted by name, is one dump per sample. Raises what `read` raises."""
+    found = Path(path)
+    parts: list[Path] = []
+    if found.is_dir() and not (found / INDEX).exists() and not any(found.glob("*.npy")):
+        parts = sorted(p for p in found.iterdir() if p.suffix == ".npz" or p.is_dir())
+    return Dump(str(path), tuple(parts), {} if parts else read(found))
 
 
 def _indexed(folder: Path) -> dict[str, Path]:
