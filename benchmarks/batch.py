@@ -1,4 +1,5 @@
-"""A network at several batches: all samples at once, and in the parts that a session chooses, beside batch 1.
+"""A network at several batches: all samples at once, in parts one after the other, and every thread with parts of its
+own, beside batch 1; and what a session chooses.
 
     python benchmarks/batch.py MODEL [--batches 8,32] [--threads 1] [--rounds 7]
 
@@ -17,17 +18,23 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.load import load
-from tosa_engine.plan import batch, expand
+from tosa_engine.plan import apart, batch, expand, make_plan
+
+NEVER = float("inf")
 
 
 def sessions(graph, samples: int, threads: int) -> dict[str, Session]:
-    """By name; those of a batch that isn't cut into parts are the same for both."""
-    large = batch.with_batch(graph, samples)
-    found = {"in parts": Session(large, threads)}
-    found["in parts"].plan()
-    with mock.patch.object(batch, "IN_CACHE", 1 << 60):
-        found["at once"] = Session(large, threads)
-        found["at once"].plan()
+    """By name; some may be the same."""
+    large, found = batch.with_batch(graph, samples), {}
+    for name, cache, long in (
+        ("at once", 1 << 60, NEVER), ("in parts", batch.IN_CACHE, NEVER), ("apart", batch.IN_CACHE, 0.0),
+        ("chosen", batch.IN_CACHE, apart.LONG),
+    ):  # fmt: skip
+        if name == "apart" and threads == 1:
+            continue
+        with mock.patch.object(batch, "IN_CACHE", cache), mock.patch.object(apart, "LONG", long):
+            found[name] = Session(large, threads)
+            found[name].plan()
     return found
 
 
@@ -49,10 +56,15 @@ def measure(graph, samples: int, threads: int, rounds: int) -> None:
             start = time.perf_counter()
             job()
             best[name] = min(best[name], time.perf_counter() - start)
-    plan = several["in parts"].plan()
-    memory = f"arena {several['at once'].plan().arena.size / 1e6:.1f} and {plan.arena.size / 1e6:.1f} MB"
-    times = ", ".join(f"{name} {1e3 * best[name] / samples:.2f}" for name in ("batch 1", "at once", "in parts"))
-    print(f"batch {samples}, {threads} threads, {plan.parts} parts: ms per sample: {times}; {memory}")
+    lines = [f"batch 1 {1e3 * best['batch 1'] / samples:.4f}"]
+    for name, session in several.items():
+        plan = session.plan()
+        memory = (
+            f"{plan.arena.size / 1e6:.1f} MB" if plan.parts == 1 else f"{plan.parts} x {plan.arena.size / 1e6:.1f} MB"
+        )
+        how = ", each thread its own" if plan.apart else ""
+        lines.append(f"{name} {1e3 * best[name] / samples:.4f} ({memory}{how})")
+    print(f"batch {samples}, {threads} threads: ms per sample: {'; '.join(lines)}", flush=True)
 
 
 def main() -> None:
@@ -63,6 +75,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
     graph = expand(load(args.model / "model.tosa"))
+    graph = batch.with_constants(graph, make_plan(graph.copy()).constants)
     for samples in map(int, args.batches.split(",")):
         measure(graph, samples, args.threads, args.rounds)
 

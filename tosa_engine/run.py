@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from .feeds import check_feeds, unsigned_borders
 from .graph import Graph
 from .numerics.float_formats import FORMATS
 from .plan import Plan, Step, expand, make_plan, plan_in_parts
+from .plan.apart import Apart
 from .plan.batch import in_part
 from .plan.team import Team
 from .plan.workspace import Workspace
@@ -31,7 +32,7 @@ from .state import SessionVariables
 from .target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .graph import Tensor
     from .probe import Watcher
@@ -128,6 +129,8 @@ class Session:
         self, prepared: _Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
     ) -> list[Array] | None:
         """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
+        if prepared.plan.apart:
+            return self._run_apart(prepared, wanted, feeds)
         workspace, parts = prepared.borrow(self.threads), prepared.plan.parts
         try:
             with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
@@ -152,6 +155,15 @@ class Session:
         finally:
             workspace.around.look = None
             prepared.give_back(workspace)
+
+    def _run_apart(self, prepared: _Prepared, wanted: list[str], feeds: Mapping[str, Array]) -> list[Array] | None:
+        """Outputs, whose parts the workers share."""
+        ports = {port.name: port for port in self.outputs}
+        found = {name: np.empty(ports[name].shape, ports[name].dtype) for name in wanted}
+        with prepared.borrowed_apart(self.threads) as apart:
+            if not apart.run(self._team, feeds, found):
+                return None
+        return [found[name] if name not in wanted[:i] else found[name].copy() for i, name in enumerate(wanted)]
 
     def state(self) -> dict[str, Array]:
         """The values of the graph's variables that were written, by name, as new arrays (specification 2.17)."""
@@ -199,7 +211,7 @@ class Session:
                 if keep or self.checked:
                     plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
                 else:
-                    plan = plan_in_parts(graph, self._level)
+                    plan = plan_in_parts(graph, self._level, self.threads)
                 self._plans[keep] = _Prepared(plan, _compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
@@ -246,6 +258,7 @@ class _Prepared:
     def __init__(self, plan: Plan, after: Callable[[Workspace, Step], None] | None) -> None:
         self.plan, self._after = plan, after
         self._free: list[Workspace] = []
+        self._apart: list[Apart] = []
         self._lock = threading.Lock()
 
     def borrow(self, workers: int) -> Workspace:
@@ -259,6 +272,17 @@ class _Prepared:
     def give_back(self, workspace: Workspace) -> None:
         with self._lock:
             self._free.append(workspace)
+
+    @contextmanager
+    def borrowed_apart(self, workers: int) -> Iterator[Apart]:
+        with self._lock:
+            found = self._apart.pop() if self._apart else None
+        found = found or Apart(self.plan, workers)
+        try:
+            yield found
+        finally:
+            with self._lock:
+                self._apart.append(found)
 
 
 def _arguments(workspace: Workspace, step: Step) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _warm(name: str, graph: Graph, progress: _Progress) -> None:
 
     start, before, done = time.perf_counter(), progress.compiled, 0
     progress.step(f"{name}: constants")  # those that are computed while planning
-    plan = Session(graph, 1).plan()
+    plan = Session(graph).plan()
     steps = steps_to_run(plan)
 
     def begin(step: Step) -> None:

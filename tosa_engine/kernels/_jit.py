@@ -165,16 +165,22 @@ def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
     Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
     array in one dimension seven (see `words`).
     """
-    if not JIT or not isinstance(function, dispatcher.Dispatcher):
+    if not is_compiled(function):
         return None
     typeof: Any = numba.typeof
     kinds = tuple(typeof(argument) for argument in arguments)
-    function.compile(kinds)
-    compiled: Any = function.overloads[kinds]
+    kernel: Any = function
+    kernel.compile(kinds)
+    compiled = kernel.overloads[kinds]
     without_literals: Any = numba_types.unliteral
     returned = without_literals(compiled.signature.return_type)
     assert returned == numba_types.int64, f"{function} returns {returned}"
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+def is_compiled(function: object) -> bool:
+    """Whether there is an `entry` to a function."""
+    return JIT and isinstance(function, dispatcher.Dispatcher)
 
 
 def words(argument: Any) -> list[int]:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from ._jit import inline, intrinsic, ir, numba_types
-from .emitting import I32, I64, declare
+from .emitting import I8, I32, I64, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,12 +86,30 @@ def _make_call(name: str, *arguments: int) -> Any:
     return call
 
 
+def _make_copy() -> Any:
+    @intrinsic
+    def copy_bytes(typingctx: Any, source: Any, target: Any, size: Any) -> Any:
+        """`size` bytes from one address to another; they don't overlap."""
+        index = numba_types.int64
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = I8.as_pointer()
+            copy = declare(builder, ir.FunctionType(data, [data, data, I64]), "memcpy")
+            builder.call(copy, [builder.inttoptr(args[1], data), builder.inttoptr(args[0], data), args[2]])
+            return context.get_dummy_value()
+
+        return numba_types.void(index, index, index), codegen
+
+    return copy_bytes
+
+
 load = _make_access(lambda builder, at: builder.load(at), 0)
 store = _make_access(_emit_store, 1)
 atomic_load = _make_access(lambda builder, at: builder.load_atomic(at, "seq_cst", 8), 0)
 atomic_add = _make_access(lambda builder, at, value: builder.atomic_rmw("add", at, value, "seq_cst"), 1)
 exchange = _make_access(lambda builder, at, value: builder.atomic_rmw("xchg", at, value, "seq_cst"), 1)
 swap = _make_swap()
+copy_bytes = _make_copy()
 offer, sleep = _make_call(OFFER), _make_call(SLEEP, max(1, NAP // UNIT))
 # tells the processor that this thread waits
 pause = _make_call("llvm.x86.sse2.pause") if X86 else offer

@@ -18,8 +18,9 @@ from ..kernels.work import DONE, aligned
 from ..passes import composites
 from ..probe import name_of
 from ..spec import bind_operator
+from .apart import is_compiled, worth_apart
 from .arena import place
-from .batch import batch_of, parts_for, with_batch
+from .batch import batch_of, fits_cache, parts_apart, parts_for, with_batch, with_constants
 from .fuse import fuse
 from .late import late_work, unknown
 from .lives import lives_of, resolve
@@ -71,15 +72,24 @@ def make_plan(
     return main
 
 
-def plan_in_parts(graph: Graph, level: Level | None = None) -> Plan:
-    """The plan without probes, for a part of the batch where this is faster (`batch`)."""
+def plan_in_parts(graph: Graph, level: Level | None = None, workers: int = 1) -> Plan:
+    """The plan without probes, for a part of the batch where this is faster (`batch`, `apart`)."""
     original = graph.copy()  # planning folds constants
     whole = make_plan(graph, level=level)
-    parts = parts_for(original, whole.arena.size)
-    if parts == 1:
+    long, size = worth_apart(whole, workers), whole.arena.size
+    if not long and fits_cache(size):
         return whole
-    part = with_batch(original, batch_of(original) // parts)
-    return replace(make_plan(part, level=level), parts=parts)
+    folded = with_constants(original, whole.constants)
+    samples = batch_of(folded)
+
+    def for_parts(parts: int, *, apart: bool = False) -> Plan:
+        return replace(make_plan(with_batch(folded, samples // parts), level=level), parts=parts, apart=apart)
+
+    parts = parts_apart(samples, size, workers) if long else 1
+    if parts > 1 and is_compiled(plan := for_parts(parts, apart=True)):
+        return plan
+    parts = parts_for(samples, size)
+    return whole if parts == 1 else for_parts(parts)
 
 
 def _plan_block(

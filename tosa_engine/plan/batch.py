@@ -2,15 +2,20 @@
 
 Steps over all samples at once read weights once, and are faster as long as the buffers of a run fit a cache; beyond, a
 part of the batch at a time is (docs/kernels.md has the figures), and takes less memory. This needs a graph in which
-every sample is computed from the same sample of the inputs alone, along axis 0 of every tensor that isn't constant.
+every sample is computed from the same sample of the inputs alone. Along axis 0 of every tensor that isn't constant,
+each sample has as many elements as any other (one as a rule), one sample's after the other's.
+
+Parts also are what workers share where each does parts of its own (`apart`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from .. import types
 from ..graph import Operator, Tensor
 from ..infer import infer
 from ..spec import (
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from ..types import Array
 
 IN_CACHE: Final = 16 << 20  # bytes of buffers that a run should do with
+LEAST_BUSY: Final = 0.85  # of the workers' time, where each does whole parts
 
 WINDOWS: Final = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "TRANSPOSE_CONV2D", "AVG_POOL2D", "MAX_POOL2D", "RESIZE")
 ALONG_AXIS: Final = (*(entry.name for entry in reduction.OPERATORS), "ARGMAX", "REVERSE")
@@ -73,7 +79,7 @@ ALONE: Final[Mapping[str, Callable[[Call], bool]]] = {
     "MATMUL": _computed,
     "TRANSPOSE": lambda call: bool(call.perms[0] == 0) and _computed(call),
     "RESHAPE": lambda call: _same(call, "shape", slice(0, 0), 0),
-    "SLICE": lambda call: _same(call, "start", slice(0, 1), 0) and call.constant("size") is not None,
+    "SLICE": lambda call: _same(call, "start", slice(0, 1), 0) and _same(call, "size", slice(0, 1), call.shape1[0]),
     "PAD": lambda call: _same(call, "padding", slice(0, 2), 0),
     "TILE": lambda call: _same(call, "multiples", slice(0, 1), 1),
 }
@@ -82,53 +88,78 @@ SIZES: Final = {"RESHAPE": 1, "SLICE": 2}  # the input that names the size of th
 
 def batch_of(graph: Graph) -> int:
     """The samples of a graph whose samples don't meet; 1 where they do, or where there is only one."""
-    block = graph.main
-    shapes = [t.shape or () for t in (*graph.inputs, *graph.outputs)]
-    if len(graph.regions) != 1 or not graph.inputs or any(len(s) < 2 or s[0] != shapes[0][0] for s in shapes):
+    block, ports = graph.main, [*graph.inputs, *graph.outputs]
+    if len(graph.regions) != 1 or not graph.inputs or any(t.data is not None for t in ports):
         return 1
-    batch = shapes[0][0]
-    for operator in block.operators:
-        call = bind_operator(operator, block, graph)
-        if call.spec.is_constant:
-            continue
-        rule = ALONE.get(operator.op)
-        tensors = [block.tensors[n] for n in (*operator.inputs, *operator.outputs)]
-        along = all(len(t.shape or ()) >= 2 and (t.shape or ())[0] == batch for t in tensors if t.data is None)
-        if rule is None or not along or not rule(call):
-            return 1
-    return batch
+    batch = math.gcd(*(_rows(t) for t in block.tensors.values() if t.data is None))
+    if batch == 1:
+        return 1
+    calls = [bind_operator(operator, block, graph) for operator in block.operators]
+    alone = all(call.spec.is_constant or ALONE.get(call.spec.name, _meets)(call) for call in calls)
+    return batch if alone else 1
+
+
+def _rows(tensor: Tensor) -> int:
+    """The length of axis 0 where there are others, else 1."""
+    shape = tensor.shape or ()
+    return shape[0] if len(shape) > 1 else 1
+
+
+def _meets(call: Call) -> bool:
+    return False
 
 
 def with_batch(graph: Graph, samples: int) -> Graph:
     """A graph whose samples don't meet for another number of them."""
     part = graph.copy()
-    block = part.main
+    block, batch = part.main, batch_of(graph)
     for operator in block.operators:
         if operator.op in SIZES:
-            _resize(part, operator, SIZES[operator.op], samples)
+            _resize(part, operator, SIZES[operator.op], lambda rows: rows // batch * samples)
     for tensor in block.tensors.values():
         if tensor.data is None and tensor.shape is not None:
-            tensor.shape = (samples, *tensor.shape[1:])
+            tensor.shape = (tensor.shape[0] // batch * samples, *tensor.shape[1:])
     infer(part)
     return part
 
 
-def _resize(graph: Graph, operator: Operator, place: int, samples: int) -> None:
+def with_constants(graph: Graph, constants: Mapping[str, Array]) -> Graph:
+    """A graph where what planning has computed is constant."""
+    found = graph.copy()
+    block = found.main
+    for i, operator in enumerate(block.operators):
+        if operator.outputs and all(name in constants for name in operator.outputs):
+            for name in operator.outputs:
+                block.tensors[name].data = constants[name]
+            dtype = block.tensors[operator.outputs[0]].dtype
+            block.operators[i] = Operator("CONST_SHAPE" if dtype is types.shape else "CONST", [], operator.outputs)
+    return found
+
+
+def _resize(graph: Graph, operator: Operator, place: int, changed: Callable[[int], int]) -> None:
     block = graph.main
     old = block.tensors[operator.inputs[place]]
     assert old.data is not None
-    values = np.array([samples, *old.data[1:]], old.data.dtype)
+    values = np.array([changed(int(old.data[0])), *old.data[1:]], old.data.dtype)
     new = block.add(Tensor(block.fresh(f"{old.name}_of_a_part"), old.dtype, values.shape, values))
     block.operators.append(Operator("CONST_SHAPE", [], [new.name]))
     operator.inputs[place] = new.name
 
 
-def parts_for(graph: Graph, size: int) -> int:
-    """In how many parts a graph whose buffers take `size` bytes should run."""
-    if size <= IN_CACHE:
-        return 1
-    batch = batch_of(graph)
-    return next((n for n in range(2, batch + 1) if batch % n == 0 and size // n <= IN_CACHE), batch)
+def fits_cache(size: int) -> bool:
+    """Whether buffers of `size` bytes are few enough."""
+    return size <= IN_CACHE
+
+
+def parts_for(batch: int, size: int) -> int:
+    """In how many parts `batch` samples should run whose buffers take `size` bytes, all workers at one of them."""
+    return next((n for n in range(1, batch + 1) if batch % n == 0 and fits_cache(size // n)), batch)
+
+
+def parts_apart(batch: int, size: int, workers: int) -> int:
+    """In how many parts they should run, every worker at one of its own; 1 where there are no even shares."""
+    even = [n for n in range(workers, batch + 1) if batch % n == 0 and -(-n // workers) * workers * LEAST_BUSY <= n]
+    return next((n for n in even if fits_cache(size // n * workers)), even[-1] if even else 1)
 
 
 def in_part(array: Array, part: int, parts: int) -> Array:

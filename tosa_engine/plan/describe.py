@@ -18,7 +18,7 @@ Facts = dict[str, Any]
 
 def facts(plan: Plan) -> Facts:
     """Steps, memory and regions of a plan; sizes in bytes, times as the planner estimates them for one thread."""
-    found = _block(plan) | {"parts": plan.parts}
+    found = _block(plan) | {"parts": plan.parts, "apart": plan.apart}
     if plan.regions:
         found["regions"] = {name: _block(region) for name, region in plan.regions.items()}
     return found
@@ -86,7 +86,8 @@ def text(found: Facts) -> str:
     """One line per step, and the memory it takes; then the same for each region."""
     lines = _lines(found)
     if found["parts"] > 1:
-        lines.append(f"the plan runs {found['parts']} times, on a part of the batch each")
+        who = "every thread does parts of its own" if found["apart"] else "all threads share the steps of one part"
+        lines.append(f"the plan runs {found['parts']} times, on a part of the batch each; {who}")
     for name, region in found.get("regions", {}).items():
         lines += [f"region '{name}':", *_lines(region)]
     return "\n".join(lines)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def rehearse(plan: Plan, begin: Callable[[Step], None]) -> None:
     """Call `begin` with each step, then run it. A REQUIRE that zeros violate stops nothing: the kernel has run."""
+    if plan.apart:
+        from ..kernels import walk_parts
+
+        walk_parts.warm_up()
     for part in (plan, *plan.regions.values()):
         for bound in Workspace(part, 1).steps:
             if bound.run is not None and not isinstance(bound.step.work, Effect):

@@ -45,7 +45,8 @@ class Step:
 class Plan:
     """Steps in order. `roots` maps each tensor to the one whose buffer it uses, `starts` those that begin further in
     this buffer to how many bytes further; `constants` hold values of roots; `regions` are the plans of the regions that
-    control flow runs, by name. The block is for one of `parts` equal parts of the batch.
+    control flow runs, by name. The block is for one of `parts` equal parts of the batch; where they are `apart`, every
+    worker does parts of its own, otherwise all workers share the steps of one after the other.
     """
 
     block: Block
@@ -57,6 +58,7 @@ class Plan:
     keep: frozenset[str] = field(default_factory=frozenset)
     regions: Mapping[str, Plan] = field(default_factory=dict)
     parts: int = 1
+    apart: bool = False
 
     def describe(self) -> str:
         """One line per step, and the memory it takes; then the same for each region."""
