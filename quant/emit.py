@@ -17,6 +17,7 @@ from tosa_engine.errors import GraphError
 from tosa_engine.graph import Block, Graph, Location, Operator, QParams, Tensor, new_graph
 
 from .multiplier import BITS_16, BITS_32, multiplier_of
+from .refusals import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +172,7 @@ class Emitter:
             beyond = reach > INT48_MAX if wide else reach >= 1 << (m.shift - 1)
             if beyond or m.apply(reach) + 128 > INT32_MAX:
                 message = f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
-                raise BoundError(message, tensor=stem)
+                raise BoundError(message, label=BOUND, tensor=stem)
         per_channel = len(multipliers) > 1
         inputs = [
             x,
@@ -190,7 +191,8 @@ class Emitter:
         """`bound` itself. Raises BoundError when it is more than `most`: it doesn't fit int32, or int48."""
         if bound > most:
             excess, name = math.log2(bound / most), "int32" if most == INT32_MAX else "int48"
-            raise BoundError(f"{what} may reach {bound}, {excess:.1f} bits too many for {name}", tensor=tensor)
+            message = f"{what} may reach {bound}, {excess:.1f} bits too many for {name}"
+            raise BoundError(message, label=BOUND, tensor=tensor)
         return bound
 
     def widen(self, value: Quantized, stem: str, scale: float = 1.0, why: str = "1") -> tuple[str, int]:

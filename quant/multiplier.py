@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from tosa_engine.errors import DataError
 
+from .refusals import SCALE
+
 VERSION = 1
 SHIFT_MIN, SHIFT_MAX = 2, 62
 BITS_32, BITS_16 = 31, 15  # of a positive multiplier with and without scale32
@@ -48,7 +50,8 @@ def multiplier_of(scale: float, what: str, tensor: str = "", bits: int = BITS_32
     Raises ScaleError when the scale isn't a finite positive number whose shift is in 2 .. 62.
     """
     if not (math.isfinite(scale) and scale > 0):
-        raise ScaleError(f"a RESCALE needs a finite scale greater than 0, got {scale!r} = {what}", tensor=tensor)
+        message = f"a RESCALE needs a finite scale greater than 0, got {scale!r} = {what}"
+        raise ScaleError(message, label=SCALE, tensor=tensor)
     fraction, exponent = math.frexp(scale)
     multiplier = math.floor(math.ldexp(fraction, bits) + 0.5)  # exact: of the fraction's 53 bits, `bits` are integral
     if multiplier == 1 << bits:
@@ -59,6 +62,7 @@ def multiplier_of(scale: float, what: str, tensor: str = "", bits: int = BITS_32
         raise ScaleError(
             f"the scale {scale!r} = {what} needs shift {shift}; RESCALE has {SHIFT_MIN} .. {SHIFT_MAX}, "
             f"scales of about 2^{bits - 1 - SHIFT_MAX} .. 2^{bits - SHIFT_MIN}",
+            label=SCALE,
             tensor=tensor,
         )
     return Multiplier(multiplier, shift)

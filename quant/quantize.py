@@ -26,6 +26,7 @@ from . import (
     chains,
     lints,
     narrow,
+    refusals,
     rules_choice,
     rules_conv,
     rules_elementwise,
@@ -208,9 +209,9 @@ def _no_infinity_left(ctx: Context) -> None:
             if op.op not in MASKING | EXTREMES:
                 message = (
                     f"{op.op} reads a tensor with an infinite constant in it, which integers don't have; use a finite "
-                    f"one at the end of the range, such as -30 before softmax{ctx.place(name, op)}"
+                    "one at the end of the range, such as -30 before softmax"
                 )
-                ctx.problems.append(Unsupported(message, node=op.name, tensor=ctx.source_name(name)))
+                ctx.problems.append(ctx.refused(refusals.FINITE, message, name, op, node=op.name))
 
 
 def _apply(ctx: Context, op: Operator) -> None:
@@ -218,7 +219,8 @@ def _apply(ctx: Context, op: Operator) -> None:
         out = next(iter((*op.outputs, *op.inputs)), "")
         place = ctx.place(out, op) if out else ""
         name = ctx.source_name(out) if out else ""
-        raise Unsupported(f"operator {op.op} has no integer form: {REFUSED[op.op]}{place}", node=op.name, tensor=name)
+        message = f"operator {op.op} has no integer form: {REFUSED[op.op]}{place}"
+        raise Unsupported(message, label=refusals.OPERATOR, node=op.name, tensor=name)
     if rules_plain.without_floats(ctx, op):
         rules_plain.copied(ctx, op)
     else:
@@ -228,8 +230,12 @@ def _apply(ctx: Context, op: Operator) -> None:
 def _pretend(ctx: Context, op: Operator) -> None:
     """After a problem: stand-ins for the outputs, so that the other operators can be looked at too."""
     for out in op.outputs:
-        quant = ctx.quant.get(out, UNKNOWN)
+        quant, dtype = ctx.quant.get(out, UNKNOWN), ctx.tensor(out).dtype
         name = ctx.emitter.block.fresh(out)
+        if not dtype.is_float:
+            ctx.emitter.block.add(Tensor(name, dtype, ctx.shape(out)))
+            ctx.values[out] = Plain(name)
+            continue
         ctx.emitter.block.add(Tensor(name, stored_type(quant), ctx.shape(out)))
         ctx.missing.add(out)
         ctx.values[out] = Quantized(name, quant)
@@ -239,15 +245,15 @@ def _inputs(ctx: Context) -> None:
     block, made = ctx.block, ctx.emitter.block
     for name in block.inputs:
         tensor = ctx.tensor(name)
-        if tensor.dtype in (types.i32, types.bool_):
+        if tensor.dtype not in (types.i32, types.bool_, types.fp32):
+            message = f"a graph input of type {tensor.dtype}: quantization begins with fp32; CAST it before"
+            ctx.problems.append(ctx.refused(refusals.INPUT, message, name))
+            ctx.missing.add(name)
+        if not tensor.dtype.is_float:
             made.add(Tensor(name, tensor.dtype, tensor.shape, source=tensor.source))
             made.inputs.append(name)
             ctx.values[name] = Plain(name)
             continue
-        if tensor.dtype is not types.fp32:
-            message = f"a graph input of type {tensor.dtype}: quantization begins with fp32; CAST it before"
-            ctx.problems.append(Unsupported(message + ctx.place(name), tensor=ctx.source_name(name)))
-            ctx.missing.add(name)
         made.inputs.append(name)
         if name in ctx.floats:
             made.add(Tensor(name, types.fp32, tensor.shape, source=tensor.source))

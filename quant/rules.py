@@ -12,6 +12,7 @@ from tosa_engine import types
 from tosa_engine.errors import DataError, TosaEngineError, Unsupported, raise_all
 from tosa_engine.graph import Location, Operator, QParams, Tensor
 
+from . import refusals
 from .borders import quantized
 from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
@@ -76,6 +77,19 @@ class Context:
                 return f" ({location.file}:{location.line})"
         return ""
 
+    def refused(self, label: str, message: str, name: str, op: Operator | None = None, node: str = "") -> Unsupported:
+        """The error of a rule of `refusals`, with the place and the source's name of the tensor `name`."""
+        return Unsupported(f"{message}{self.place(name, op)}", label=label, node=node, tensor=self.source_name(name))
+
+    def finite(self, name: str) -> Array | None:
+        """The values of a constant, None for other tensors. Raises Unsupported where they aren't finite numbers."""
+        data = self.constant(name)
+        if data is not None and not np.isfinite(data).all():
+            what = "NaN" if np.isnan(data).any() else "infinity"
+            message = f"the constant has {what} in it, which integers don't have; use finite numbers"
+            raise self.refused(refusals.FINITE, message, name)
+        return data
+
     def qparams(self, name: str) -> QParams:
         """The QParams of an activation; a missing one is noted as a problem, once."""
         if name in self.quant:
@@ -86,7 +100,7 @@ class Context:
         if name not in self.missing:
             self.missing.add(name)
             message = f"the tensor has no quantization parameters; calibrate the model{self.place(name)}"
-            self.problems.append(DataError(message, tensor=self.source_name(name)))
+            self.problems.append(DataError(message, label=refusals.RANGE, tensor=self.source_name(name)))
         return UNKNOWN
 
     def source_name(self, name: str) -> str:
@@ -104,7 +118,7 @@ class Context:
     def value(self, name: str, bits: int = 8) -> Value:
         """What stands for a float tensor; a constant is quantized by its own range, to `bits`, when first asked for."""
         if name not in self.values:
-            data = self.constant(name)
+            data = self.finite(name)
             assert data is not None, f"'{name}' is read before it is written"
             own = activation_qparams(float(data.min()), float(data.max()), bits=bits, symmetric=bits == 16)
             quant = self.quant.get(name) or own
@@ -126,9 +140,7 @@ class Context:
         value = self.value(name, bits)
         if isinstance(value, Wide):
             return self.settle(name, value)
-        if isinstance(value, Plain):
-            message = "indices and truths aren't numbers of a quantized tensor; put a CAST between"
-            raise Unsupported(message, tensor=self.source_name(name))
+        assert not isinstance(value, Plain), f"indices and truths in '{name}' have no scale"
         return self.stored(name, value) if isinstance(value, Real) else value
 
     def stored(self, name: str, value: Real) -> Quantized:
@@ -251,7 +263,7 @@ def attached(block: Block) -> dict[str, QParams]:
                 found[name] = as_stored(tensor.quant)
             except DataError as problem:
                 source = tensor.source.name if tensor.source is not None and tensor.source.name else name
-                problems.append(DataError(problem.message, tensor=source))
+                problems.append(DataError(problem.message, label=refusals.STORED, tensor=source))
     raise_all(list({str(problem): problem for problem in problems}.values()), "no integers for these activations:")
     return found
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 from tosa_engine.graph import Location
 
 from .emit import Plain, Quantized, Wide, stored_type
@@ -35,9 +34,8 @@ def plain(ctx: Context, name: str) -> str:
     data, tensor = ctx.constant(name), ctx.tensor(name)
     if data is not None:
         return ctx.emitter.constant(name, tensor.dtype, data)
-    value = ctx.values.get(name)
-    if not isinstance(value, Plain):
-        raise Unsupported(f"a tensor of {tensor.dtype} that no operator computes", tensor=ctx.source_name(name))
+    value = ctx.values[name]
+    assert isinstance(value, Plain), f"'{name}' of {tensor.dtype} has a scale"
     return value.name
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
 from .lints import ACCUMULATOR, BIAS, SCALE, TIGHT
 from .rules import Context, rule
@@ -43,15 +43,15 @@ def _limits(x: Quantized) -> tuple[types.DType, int, float]:
 def convolution(ctx: Context, op: Operator) -> None:
     """Input and weight zero points of the float operator are 0 by its own rules; the integer one has the input's."""
     x, out = ctx.quantized(op.inputs[0]), op.outputs[0]
-    weight, bias = ctx.constant(op.inputs[1]), ctx.constant(op.inputs[2])
+    weight, bias = ctx.finite(op.inputs[1]), ctx.finite(op.inputs[2])
     if weight is None or bias is None:
         what = "weights that aren't" if weight is None else "a bias that isn't"
-        raise Unsupported(f"{op.op} with {what} constant{ctx.place(out, op)}", tensor=ctx.source_name(out))
+        raise ctx.refused(refusals.CONSTANT, f"{op.op} with {what} constant", out, op)
     rows = rows_of(op.op, weight)
     scales, bits = _weight_scales(ctx, op.inputs[1], rows)
     if bits == 4 and x.dtype is not types.i8:
-        message = f"4-bit weights with 16-bit activations, which TOSA has no {op.op} for{ctx.place(out, op)}"
-        raise Unsupported(message, tensor=ctx.source_name(out))
+        message = f"4-bit weights with 16-bit activations, which TOSA has no {op.op} for"
+        raise ctx.refused(refusals.WEIGHT_BITS, message, out, op)
     biases = np.broadcast_to(bias.astype(np.float64), (len(rows),))
     scales = _raised(ctx, out, x, scales, biases)
     stored = _integers(rows, scales, LEVELS[bits])
@@ -76,7 +76,7 @@ def convolution(ctx: Context, op: Operator) -> None:
 def matmul(ctx: Context, op: Operator) -> None:
     """Both operands int8 with zero points, or int16. A constant B is a weight: symmetric, one scale per column."""
     out, e = op.outputs[0], ctx.emitter
-    weight = ctx.constant(op.inputs[1])
+    weight = ctx.finite(op.inputs[1])
     a = ctx.pair(op.inputs)[0] if weight is None else ctx.quantized(op.inputs[0])
     depth = ctx.shape(op.inputs[0])[2]
     if weight is None:
@@ -89,8 +89,7 @@ def matmul(ctx: Context, op: Operator) -> None:
         rows = rows_of(op.op, weight)
         scales, bits = _weight_scales(ctx, op.inputs[1], rows)
         if bits == 4:
-            message = f"4-bit weights, which TOSA has no MATMUL for{ctx.place(out, op)}"
-            raise Unsupported(message, tensor=ctx.source_name(out))
+            raise ctx.refused(refusals.WEIGHT_BITS, "4-bit weights, which TOSA has no MATMUL for", out, op)
         levels = 127
         if a.dtype is types.i16:  # TOSA multiplies int16 matrices by int16 ones
             scales, levels = scales * (127 / 32767), 32767

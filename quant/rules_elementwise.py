@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import Quantized, Wide
 from .rules import Context, clamp_bounds, rule
 
@@ -95,7 +95,7 @@ def product(ctx: Context, op: Operator) -> None:
     out, e = op.outputs[0], ctx.emitter
     shift = ctx.constant(op.inputs[2])
     if shift is not None and shift.any():
-        raise Unsupported(f"MUL with a shift{ctx.place(out, op)}", tensor=ctx.source_name(out))
+        raise ctx.refused(refusals.OPERATOR, "MUL with a shift", out, op)
     whole = [whole_numbers(ctx, name) for name in op.inputs[:2]]
     if whole[0] is not None and whole[1] is not None:
         found = e.binary("MUL", (whole[0].name, whole[1].name), f"{out}_acc")

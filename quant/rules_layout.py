@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import Quantized, Wide, stored_type
 from .lints import CONCAT, apart
 from .ranges import quantize_array
@@ -56,8 +56,8 @@ def shapes_of(ctx: Context, op: Operator) -> list[str]:
     for name in op.inputs[1:]:
         data = ctx.constant(name)
         if data is None:
-            message = f"{op.op} with a '{ctx.source_name(name)}' that isn't constant{ctx.place(op.outputs[0], op)}"
-            raise Unsupported(message, tensor=ctx.source_name(op.outputs[0]))
+            message = f"{op.op} with a '{ctx.source_name(name)}' that isn't constant"
+            raise ctx.refused(refusals.CONSTANT, message, op.outputs[0], op)
         names.append(ctx.emitter.constant(name, types.shape, data))
     return names
 
@@ -69,8 +69,7 @@ def pad(ctx: Context, op: Operator) -> None:
     x = ctx.quantized(op.inputs[0])
     value = ctx.constant(op.inputs[2])
     if value is None:
-        message = f"PAD with a value that isn't constant{ctx.place(out, op)}"
-        raise Unsupported(message, tensor=ctx.source_name(out))
+        raise ctx.refused(refusals.CONSTANT, "PAD with a value that isn't constant", out, op)
     quant = ctx.quant.setdefault(out, x.quant)
     name = x.name
     if quant != x.quant:

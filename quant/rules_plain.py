@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import Wide
 from .rules import Context, rule
 from .rules_choice import as_plain, plain
@@ -50,5 +50,5 @@ def cast(ctx: Context, op: Operator) -> None:
         scale, why = wide.scale[0], f"{wide.scale[0]!r} (input) / 1"
         as_plain(ctx, out, e.rescale(wide.name, out, types.i32, scale, wide.bound, why=why))
     else:
-        message = f"CAST from {into} to {onto} has no integer form; only fp32 and i32 are cast{ctx.place(out, op)}"
-        raise Unsupported(message, node=op.name, tensor=ctx.source_name(out))
+        message = f"CAST from {into} to {onto} has no integer form; only fp32 and i32 are cast"
+        raise ctx.refused(refusals.CAST, message, out, op, node=op.name)

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import Quantized, stored_type
 from .rules import Context, rule
 from .rules_softmax_16 import softmax_16
@@ -58,8 +58,8 @@ def softmax(ctx: Context, op: Operator) -> None:
     classes = ctx.shape(op.inputs[0])[axis]
     bits = exponential_bits(classes)
     if bits < RESULT_BITS:
-        message = f"softmax over {classes} classes, at most {1 << (SUM_BITS - RESULT_BITS)}{ctx.place(out, op)}"
-        raise Unsupported(message, tensor=ctx.source_name(out))
+        message = f"softmax over {classes} classes, at most {1 << (SUM_BITS - RESULT_BITS)}"
+        raise ctx.refused(refusals.CLASSES, message, out, op)
     top = (1 << bits) - 1
     exponentials = _exponentials(e, x, axis, bits, out)
     shape = list(ctx.shape(out))

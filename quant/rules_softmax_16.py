@@ -19,8 +19,8 @@ import numpy as np
 
 from lut import fit_16
 from tosa_engine import types
-from tosa_engine.errors import Unsupported
 
+from . import refusals
 from .emit import Quantized, stored_type
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def softmax_16(ctx: Context, op: Operator) -> None:
     shape = list(ctx.shape(op.inputs[0]))
     k = max(0, TABLE_BITS + (shape[axis] - 1).bit_length() - 31)
     if k > MOST_SHIFT:
-        message = (
-            f"softmax over {shape[axis]} classes, at most {1 << (31 + MOST_SHIFT - TABLE_BITS)}{ctx.place(out, op)}"
-        )
-        raise Unsupported(message, tensor=ctx.source_name(out))
+        message = f"softmax over {shape[axis]} classes, at most {1 << (31 + MOST_SHIFT - TABLE_BITS)}"
+        raise ctx.refused(refusals.CLASSES, message, out, op)
     shape[axis] = 1
     exponentials = _exponentials(e, x, axis, tuple(shape), out)
     terms = exponentials

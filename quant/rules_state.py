@@ -1,7 +1,8 @@
 """VARIABLE, VARIABLE_READ and VARIABLE_WRITE: state between runs.
 
 All that read and write a variable share its QParams, those of the first VARIABLE_READ; what is written is rescaled to
-them, and the initial value quantized. TOSA has variables of int8 only: one of 16 bits is two, its bytes.
+them, and the initial value quantized. TOSA has variables of int8 only: one of 16 bits is two, its bytes. What isn't a
+float is copied.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from tosa_engine import types
 from tosa_engine.errors import Unsupported
 from tosa_engine.graph import Operator
 
+from . import refusals
 from .emit import Quantized
 from .ranges import quantize_array
 from .rules import Context, rule
+from .rules_choice import plain
 
 if TYPE_CHECKING:
     from tosa_engine.graph import QParams
@@ -34,7 +37,7 @@ def _quant(ctx: Context, op: Operator) -> QParams:
     first = next(reads, None)
     if first is None:
         message = f"the variable '{name}' is never read: nothing says how to quantize it; remove it"
-        raise Unsupported(message, node=op.name)
+        raise Unsupported(message, label=refusals.VARIABLE, node=op.name)
     return ctx.qparams(first.outputs[0])
 
 
@@ -48,6 +51,9 @@ def _bytes(stored: Array, quant: QParams) -> list[Array]:
 
 @rule("VARIABLE")
 def variable(ctx: Context, op: Operator) -> None:
+    if not op.attributes["type"].is_float:
+        ctx.emitter.block.operators.append(Operator("VARIABLE", [], [], dict(op.attributes), op.location))
+        return
     quant, given = _quant(ctx, op), op.attributes.get("initial_value")
     parts = BYTES if quant.bits == 16 else WHOLE
     initial = [None] * len(parts) if given is None else _bytes(np.asarray(quantize_array(given, quant)), quant)
@@ -74,8 +80,11 @@ def read(ctx: Context, op: Operator) -> None:
 
 @rule("VARIABLE_WRITE")
 def write(ctx: Context, op: Operator) -> None:
-    x, quant, e = ctx.quantized(op.inputs[0]), _quant(ctx, op), ctx.emitter
-    source, name = op.inputs[0], op.attributes["name"]
+    source, name, e = op.inputs[0], op.attributes["name"], ctx.emitter
+    if not ctx.tensor(source).dtype.is_float:
+        e.block.operators.append(Operator("VARIABLE_WRITE", [plain(ctx, source)], [], {"name": name}, op.location))
+        return
+    x, quant = ctx.quantized(source), _quant(ctx, op)
     stored = x.name if x.quant == quant else ctx.rescaled(x, quant, f"{source}_state")
     parts = {"": stored} if quant.bits == 8 else _split(ctx, Quantized(stored, quant), source)
     for end, part in parts.items():

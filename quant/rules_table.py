@@ -24,6 +24,7 @@ from tosa_engine import types
 from tosa_engine.errors import DataError
 from tosa_engine.graph import QParams
 
+from . import refusals
 from .chains import values_of
 from .derived import of_values
 from .emit import Quantized, Wide, stored_type
@@ -245,7 +246,7 @@ def _defined(ctx: Context, op: Operator, values: Array) -> Array:
         return values
     if missing.all():
         message = f"no TABLE for {op.op}{ctx.place(out, op)}: the function is NaN for every input"
-        raise DataError(message, tensor=ctx.source_name(out))
+        raise DataError(message, label=refusals.TABLE, tensor=ctx.source_name(out))
     note = (
         f"{ctx.source_name(out)}: {op.op} isn't defined for some of the inputs that its range can hold; there the "
         f"table has the value of the nearest input where it is"

@@ -115,9 +115,9 @@ def test_every_tensor_without_parameters_is_listed() -> None:
         quantize(f.outputs(y))
     assert str(raised.value).splitlines() == [
         "the graph can't be computed in integers:",
-        "the tensor has no quantization parameters; calibrate the model (net.nnef:7) (tensor 'other')",
-        "the tensor has no quantization parameters; calibrate the model (tensor 'add')",
-        "the tensor has no quantization parameters; calibrate the model (tensor 'y')",
+        "QUANT.E1: the tensor has no quantization parameters; calibrate the model (net.nnef:7) (tensor 'other')",
+        "QUANT.E1: the tensor has no quantization parameters; calibrate the model (tensor 'add')",
+        "QUANT.E1: the tensor has no quantization parameters; calibrate the model (tensor 'y')",
     ]
 
 
@@ -132,8 +132,8 @@ def test_every_operator_that_would_remain_is_listed_with_its_line() -> None:
         quantize(f.outputs("second"))
     assert raised.value.exit_code == 5
     assert str(raised.value).splitlines()[1:] == [
-        "operator REDUCE_PRODUCT has no integer form: a product's range grows with the number of its factors; "
-        f"multiply them one by one (MUL) (net.nnef:{line}) (node '{node}', tensor '{tensor}')"
+        "QUANT.E4: operator REDUCE_PRODUCT has no integer form: a product's range grows with the number of its "
+        f"factors; multiply them one by one (MUL) (net.nnef:{line}) (node '{node}', tensor '{tensor}')"
         for line, node, tensor in ((4, "product_node", "first"), (9, "again", "second"))
     ]
 
@@ -155,7 +155,7 @@ def test_an_accumulator_that_could_overflow() -> None:
     with pytest.raises(BoundError) as raised:
         quantize(f.outputs(y))
     assert str(raised.value) == (
-        f"the accumulator may reach {70000 * 127 * 255}, 0.1 bits too many for int32 (tensor 'conv2d')"
+        f"QUANT.E13: the accumulator may reach {70000 * 127 * 255}, 0.1 bits too many for int32 (tensor 'conv2d')"
     )
 
 

@@ -63,3 +63,27 @@ def test_a_variable_that_is_never_read() -> None:
     f.block.operators.append(Operator("VARIABLE", [], [], attributes))
     with pytest.raises(Unsupported, match="the variable 's' is never read: nothing says how to quantize it; remove it"):
         quantize(f.outputs(f.relu(x, activation_qparams(0.0, 1.0))))
+
+
+def test_state_of_integers_is_copied() -> None:
+    """A counter of int8 beside floats."""
+    f = Floats()
+    x = f.input((3,), activation_qparams(-1.0, 1.0))
+    attributes = {"name": "n", "var_shape": (1,), "type": types.i8, "initial_value": np.array([3], np.int8)}
+    f.block.operators.append(Operator("VARIABLE", [], [], attributes))
+    f.block.add(Tensor("before", types.i8, (1,)))
+    f.block.operators.append(Operator("VARIABLE_READ", [], ["before"], {"name": "n"}))
+    f.block.operators.append(Operator("VARIABLE_WRITE", ["before"], [], {"name": "n"}))
+    integer = quantize(f.outputs(f.relu(x, activation_qparams(0.0, 1.0)), "before"))
+    assert oracle.run(integer, {"x": np.zeros(3, np.int8)}, variables=Variables())["before"].tolist() == [3]
+
+
+def test_after_a_refusal_truths_stay_truths() -> None:
+    """One problem is reported, not those that follow from it."""
+    f = Floats()
+    x = f.input((3,), activation_qparams(-1.0, 1.0))
+    endless = f.const([np.inf, 1.0, 2.0])
+    above = f.op("GREATER", [x, endless], dtype=types.bool_)
+    y = f.op("SELECT", [above, x, f.const([0.0])], activation_qparams(-1.0, 1.0))
+    with pytest.raises(Unsupported, match=r"^QUANT\.E8: the constant has infinity"):
+        quantize(f.outputs(y))

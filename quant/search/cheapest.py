@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tosa_engine.errors import Unsupported
 
 from ..layers import FLOAT, INT4, INT8, INT16
+from ..refusals import PRECISION
 from .evaluate import Score
 from .knapsack import cheapest
 from .units import assigned
@@ -119,7 +120,8 @@ class Search:
                     if not options or score.noise < self.noise[unit.name, options[-1]]:
                         options.append(precision)
             if not options:
-                raise Unsupported(f"'{unit.name}' can't have any of {', '.join(self.allowed)}", node=unit.name)
+                message = f"'{unit.name}' can't have any of {', '.join(self.allowed)}"
+                raise Unsupported(message, label=PRECISION, node=unit.name)
             self.options[unit.name] = options
 
     def _pessimism(self) -> float:
