@@ -32,6 +32,7 @@ from .packing import (
 from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
 from .shared import shared
 from .trim import trimmed
+from .twice import conv2d_twice
 from .variants import TILE, variant
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
@@ -182,7 +183,7 @@ KERNELS = {
     ("AVG_POOL2D", "fp32_accfp32"): Kernel(avg_pool2d_fp32, ("input_zp", "output_zp")),
     ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
     ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
-    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True),
+    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True, twice=conv2d_twice),
     ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV, epilogue=True),

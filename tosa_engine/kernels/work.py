@@ -166,7 +166,8 @@ def effect(bind: BindAround) -> Effect:
 class Kernel:
     """The one implementation of a row. `constants` are the arguments whose values `prepare` needs; where they aren't
     constant, the work is prepared when they are known. `epilogue`: prepare takes an Epilogue as its second argument;
-    `clips`: the limits of a CLAMP of floats. `alias`: the output is the input's bytes under another shape.
+    `clips`: the limits of a CLAMP of floats. `alias`: the output is the input's bytes under another shape. `twice`
+    prepares the operator with two epilogues and two outputs, or None where that isn't possible.
     """
 
     prepare: Callable[..., Work]
@@ -174,6 +175,7 @@ class Kernel:
     epilogue: bool = False
     clips: bool = False
     alias: bool = False
+    twice: Callable[[Call, Epilogue, Epilogue], Work | None] | None = None
 
 
 def _whole_lines(size: int) -> int:

@@ -1,6 +1,7 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Four patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue.
+Four patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue, or
+two RESCALEs (`fuse_twice`).
 ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. TABLE of int16 takes the RESCALE and CLAMP
 behind it, another RESCALE the CLAMP. Each is done only where it is proved that no REQUIRE of a fused operator can fail,
 when nobody else reads the tensors in between, and none of them is kept.
@@ -18,6 +19,7 @@ from ..kernels.rescaled import rescale_by_one, rescaled_binary, table_rescaled
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from .fuse_float import clipped
 from .fuse_sums import fused_sum
+from .fuse_twice import scaled_twice
 from .late import unknown
 from .steps import Step
 
@@ -65,7 +67,7 @@ class Fusion:
             return None
         found = self.next(call.operator.outputs[0], "RESCALE")
         if found is None or not self.proved_rescale(found):
-            return None
+            return scaled_twice(self, call)
         after, calls = self.finish(found)
         work = kernel.prepare(call, after)
         return Step((call, *calls), tuple(call.operator.inputs), (calls[-1].operator.outputs[0],), work)
@@ -74,8 +76,14 @@ class Fusion:
         """Whether no REQUIRE of a RESCALE from i32 or i48 can fail for the values that reach it."""
         return call.in_t in (types.i32, types.i48) and self.analysis.proved(call)
 
-    def finish(self, rescale: Call) -> tuple[Epilogue, list[Call]]:
-        """RESCALE with the CLAMP and the TABLE behind it, as an epilogue."""
+    def scales(self, call: Call) -> bool:
+        """Whether an operator is a RESCALE whose numbers are known and whose REQUIREs hold."""
+        assert call.row is not None
+        known = call.spec.name == "RESCALE" and not unknown(KERNELS["RESCALE", call.row.key], call)
+        return known and self.proved_rescale(call)
+
+    def finish(self, rescale: Call, *, table: bool = True) -> tuple[Epilogue, list[Call]]:
+        """RESCALE with the CLAMP and, if wanted, the TABLE behind it, as an epilogue."""
         multiplier, shift, _ = rescale_numbers(rescale)
         low, high = output_range(rescale)
         double = rescale.rounding_mode == "DOUBLE_ROUND"
@@ -86,10 +94,10 @@ class Fusion:
             least, most = clamp.min_val, clamp.max_val
             after = replace(after, low=min(max(low, least), most), high=min(max(high, least), most))
             calls.append(clamp)
-        table = self.next(calls[-1].operator.outputs[0], "TABLE")
-        if table is not None and table.in_t is types.i8:
-            after = replace(after, table=table.constant("table"))
-            calls.append(table)
+        found = self.next(calls[-1].operator.outputs[0], "TABLE") if table else None
+        if found is not None and found.in_t is types.i8:
+            after = replace(after, table=found.constant("table"))
+            calls.append(found)
         return after, calls
 
     def rescaled_binary(self, call: Call) -> Step | None:
@@ -107,9 +115,7 @@ class Fusion:
             return None
         if not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
-        after, behind = self.finish(last)
-        if after.table is not None:
-            behind = behind[:-1]
+        after, behind = self.finish(last, table=False)
         scales = [*(side.scale for side in found), _scale(last)]
         zeros = [*(side.zero for side in found), after.output_zp]
         in_t = None if any(side.rescale is None for side in found) else last.out_t
@@ -132,9 +138,7 @@ class Fusion:
         plain = not (call.per_channel or call.input_unsigned or call.output_unsigned)
         if not plain or call.in_t not in (types.i8, types.i16, types.i32) or not self.analysis.proved(call):
             return None
-        after, calls = self.finish(call)
-        if after.table is not None:
-            calls = calls[:-1]
+        after, calls = self.finish(call, table=False)
         work = rescale_by_one(call, _scale(call), zero_points(call), (after.low, after.high))
         return Step(tuple(calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
@@ -150,9 +154,7 @@ class Fusion:
         last = self.next(call.operator.outputs[0], "RESCALE")
         if last is None or last.per_channel or last.output_unsigned or not self.proved_rescale(last):
             return None
-        after, calls = self.finish(last)
-        if after.table is not None:
-            calls = calls[:-1]
+        after, calls = self.finish(last, table=False)
         work = table_rescaled(call, _scale(last), after.output_zp, (after.low, after.high))
         return Step((call, *calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
@@ -202,7 +204,9 @@ def _widens(call: Call) -> bool:
 
 
 def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str], analysis: Analysis) -> Mapping[int, Step]:
-    """Steps by the position of the operator that ends them. The operators in them get no step of their own."""
+    """Steps by the position of the operator that ends them, or that begins them where they have several outputs. The
+    operators in them get no step of their own.
+    """
     fusion = Fusion(calls, outputs, keep, analysis)
     position = {id(call): i for i, call in enumerate(calls)}
     found: dict[int, Step] = {}
@@ -211,7 +215,9 @@ def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str], analysis: 
     def take(step: Step | None) -> None:
         if step is not None and not any(id(c) in taken for c in step.calls):
             taken.update(id(c) for c in step.calls)
-            found[max(position[id(c)] for c in step.calls)] = step
+            # readers of one of several outputs may come before the operators that make the others
+            which = max if len(step.outputs) == 1 else min
+            found[which(position[id(c)] for c in step.calls)] = step
 
     for call in calls:
         take(fusion.step(call))
