@@ -31,6 +31,17 @@ VALUES: dict[DType, dict[str, float]] = {
 WIDE = (fp16, bf16, fp32)
 
 
+# functions that kernels compute with an error of their own, so that they may give the neighbour of the oracle's result
+ROUNDED = frozenset(("COS", "ERF", "EXP", "LOG", "POW", "RECIPROCAL", "RSQRT", "SIGMOID", "SIN", "TANH"))
+
+
+def steps(array: Array) -> Array:
+    """The position of each value among all of its format: neighbours differ by 1, both zeros are 0."""
+    bits = array.view(f"u{array.dtype.itemsize}").astype(np.int64)
+    top = 1 << (8 * array.dtype.itemsize - 1)
+    return np.where(bits >= top, top - bits, bits)
+
+
 def literal(values: Sequence[Any], dtype: DType) -> Array:
     """The values in a format; names stand for values of the format, with a minus sign before them for negative ones."""
 

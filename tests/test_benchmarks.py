@@ -278,3 +278,14 @@ def test_the_table_of_accuracies_tells_where_a_peer_is_nearer(module) -> None:
     assert module.behind(found) == ["net: LiteRT 31.00 dB on the other inputs, tosa-engine 30.00 dB"]
     found["net"][module.OURS] = np.nan, 32.0
     assert len(module.behind(found)) == 1  # no number is behind every number
+
+
+def test_errors_of_elementary_functions(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    elementary = module("elementary")
+    elementary.measure("EXP", 4099)
+    assert re.fullmatch(
+        r"EXP      0\.(49|50)\d+ at -?[\d.e-]+; \d\.\d of a million beyond 0\.5\n", capsys.readouterr().out
+    )
+    x = np.array([0, 0, 0, 100, 100, np.nan], np.float32)
+    got = np.array([1, 1 + 2.0**-22, np.nan, np.inf, 3e38, np.nan], np.float32)
+    assert elementary.units(got, [x], np.exp).tolist() == [0, 2, np.inf, 0, np.inf, 0]

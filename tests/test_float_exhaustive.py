@@ -12,6 +12,8 @@ from tosa_engine.builder import Builder
 from tosa_engine.spec import TABLE
 from tosa_engine.types import BY_NAME, bf16, fp8e4m3, fp8e5m2, fp16
 
+from .float_tools import ROUNDED, steps
+
 if TYPE_CHECKING:
     from tosa_engine.spec import Row
     from tosa_engine.types import Array, DType
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 NARROW = (fp16, bf16, fp8e4m3, fp8e5m2)
 CASTS = [row for row in TABLE["CAST"].rows if row.types["in_t"] in NARROW]
 EXACT = ("ABS", "CEIL", "FLOOR", "NEGATE")
-ROUNDED = ("COS", "ERF", "EXP", "LOG", "RECIPROCAL", "RSQRT", "SIGMOID", "SIN", "TANH")
 
 
 def patterns(dtype: DType) -> Array:
@@ -34,13 +35,6 @@ def both(op: str, x: Array, source: DType, target: DType) -> tuple[Array, Array]
     wanted = oracle.run(graph, {"x": x})["y"]
     (got,) = Session(graph, 1).run(None, {"x": x})
     return got, wanted
-
-
-def steps(array: Array) -> Array:
-    """The position of each value among all of its format: neighbours differ by 1, both zeros are 0."""
-    bits = array.view(f"u{array.dtype.itemsize}").astype(np.int64)
-    top = 1 << (8 * array.dtype.itemsize - 1)
-    return np.where(bits >= top, top - bits, bits)
 
 
 def is_nan(array: Array) -> Array:
@@ -64,7 +58,7 @@ def test_casts_of_every_pattern(row: Row) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
-@pytest.mark.parametrize("op", [*EXACT, *ROUNDED])
+@pytest.mark.parametrize("op", [*EXACT, *sorted(ROUNDED - {"POW"})])
 def test_functions_of_every_pattern(op: str, dtype: str) -> None:
     """Equal, or for functions that are rounded at most the neighbour; NaN at the same places, the same signs."""
     form = BY_NAME[dtype]

@@ -1,8 +1,16 @@
-"""Elementary functions as formulas in float64, to be rounded once: their errors are some units of 2^-52, far below what
-the specification allows of fp32 (section "Precision requirements" of each operator).
+"""Elementary functions as formulas: computed in float64, rounded to float32 once, and from there to narrower formats.
 
-Every step is an addition, a multiplication or a division that IEEE 754 rounds, none of them fused, so that the bytes
-are the same on every vector unit and without the JIT. POW, SIN and COS are those of the C library, one by one.
+Before they are rounded, relative errors are below 2^-35 (SIN and COS: 2^-31), so that results are at most 0.501 (0.51)
+units of float32 in the last place from the exact ones; `python benchmarks/elementary.py` measures it. The specification
+allows two units or more ("Precision requirements" of each operator).
+
+Every step is an addition, a multiplication, a division or a root that IEEE 754 rounds, none of them fused, so that the
+bytes are the same on every vector unit, in any lane and without the JIT. There are no branches and no tables:
+where a formula gives nothing sensible, its result is replaced at the end, which keeps the comparisons out of the chain
+of steps that wait for each other.
+
+Polynomials interpolate at the Chebyshev nodes of their interval, which comes close to the least error of their
+degree; `tests/elementary_fits.py` computes them, and the tests compare.
 """
 
 from __future__ import annotations
@@ -12,45 +20,53 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .formula import call, cast, magnitude, root, view, where
+from .formula import cast, like, magnitude, nearest, root, view, where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-F64: Final = np.dtype(np.float64)
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 LOG2_E: Final = 1.4426950408889634
-LN2_HIGH: Final = 0.6931471805582987  # with zeros at the end: whole multiples of less than 2^17 are exact
-LN2_LOW: Final = 1.6465949582897082e-12
+LN2: Final = 0.6931471805599453
 INTEGER: Final = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the lowest bits
 INTEGER_BITS: Final = 0x4338000000000000
 FRACTION_BITS: Final = 52
 ONE_BITS: Final = 1023 << FRACTION_BITS
 ROOT_HALF_BITS: Final = 0x3FE6A09E667F3BCD  # of 2^-1/2
-# Polynomials that interpolate at Chebyshev nodes; their relative errors, but for rounding, are below 2^-52.
-# (e^f - 1) / f by powers of f for |f| <= ln(2) / 2: 2.4e-17
-EXP: Final = (
-    1.0, 0.5000000000000006, 0.1666666666666667, 0.041666666666573066, 0.008333333333326136, 0.001388888893251478,
-    0.00019841269874820627, 2.480150431378554e-05, 2.7557255400206422e-06, 2.7626371065696354e-07,
-    2.5105217004720745e-08,
+# (2^f - 1) / f by powers of f for |f| <= 1/2: 2^-37.5
+EXP2: Final = (
+    0.6931471805568324, 0.24022650695888503, 0.055504109063258665, 0.00961812913523614, 0.0013333478473685416,
+    0.00015403475186530786, 1.5303700711365693e-05, 1.325080551750225e-06,
 )  # fmt: skip
-# atanh(s) / s by powers of s^2 for |s| <= 3 - 2^(3/2): 2.9e-18
-ATANH: Final = (
-    1.0, 0.33333333333333826, 0.19999999999650955, 0.1428571438036914, 0.11111098523202137, 0.09091816120808513,
-    0.0765625655736915, 0.07404933786156531,
+# 2 * atanh(s) / s by powers of s^2 for |s| <= 3 - 2^(3/2): 2^-37.7
+LOG: Final = (2.0000000000083595, 0.6666666524748752, 0.4000038467237519, 0.2853505103781631, 0.23616359099145984)
+# the same over ln 2: 2^-45.0
+LOG2: Final = (
+    2.885390081777851, 0.9617966941122649, 0.5770779426603044, 0.41220922406110433, 0.31990680380701336,
+    0.28288502340748234,
 )  # fmt: skip
-# erf(x) / x by powers of x^2 for |x| < 1: 2.2e-16
+# sin(pi * f) / f by powers of f^2 for |f| <= 1/2: 2^-43.5
+SIN: Final = (
+    3.141592653589635, -5.167712779987959, 2.550164035906745, -0.5992644339357286, 0.08214479467064854,
+    -0.007364005472115722, 0.0004474920849077101,
+)  # fmt: skip
+# erf(x) / x by powers of x^2 / ERF_MIDDLE - 1 for x^2 <= 2 * ERF_MIDDLE: 2^-39.5
+ERF_MIDDLE: Final = 7.75
 ERF: Final = (
-    1.1283791670955126, -0.37612638903183543, 0.11283791670945006, -0.02686617064323777, 0.0052239776071164225,
-    -0.0008548325975389692, 0.00012055294904839707, -1.492473690741966e-05, 1.6447424703317362e-06,
-    -1.6208483801871705e-07, 1.3720064546777686e-08, -7.795898827002142e-10,
+    0.3591809672918827, -0.17934746319127542, 0.1335688930299447, -0.10887467490323846, 0.09055191861877847,
+    -0.07419091400883866, 0.05857160178594803, -0.043940211749841744, 0.03107321816272115, -0.020631084259064424,
+    0.012842524843707999, -0.00750141318628933, 0.0041227958628060595, -0.0021275891227850938, 0.0010230506709997627,
+    -0.00047303639990306935, 0.000222442314371872, -9.063182281213798e-05, 2.3771520384231576e-05,
+    -9.645876564613565e-06, 8.523168975279432e-06, -2.795303777186074e-06,
 )  # fmt: skip
-# (1 - erf(x)) * e^(x^2) by powers of (x - 2) / (x + 2) for 1 <= x <= 6: 2.7e-17 of erf
-ERFC: Final = (
-    0.25539567631050575, -0.4271858474139579, 0.24165819424246987, -0.07897858101585253, 0.00373289240349224,
-    0.006997461747753573, -0.0008471431980760424, -0.0009819773208131022, 4.3554202452705896e-05,
-    0.00017436697232946864, 2.754312818566672e-05, -2.7647305443610053e-05, -1.4067532694582058e-05,
-    1.820143195975009e-06, 3.917059299925389e-06,
-)  # fmt: skip
+# from this size on: 1 / pi but for an even integer over the group's power of two, in pieces of 29, 29 and 53 bits; all
+# of a group have one sign, so that zeros keep theirs
+GROUPS: Final = (
+    (0.0, (0.3183098854497075, 7.340831623126043e-10, 1.138005036539198e-18)),
+    (2.0**50, (-2.0598845545949374e-09, -5.800888867077463e-18, -2.9056689322530833e-28)),
+    (2.0**77, (3.5832474517591816e-17, 3.8483524236783526e-26, 8.34143383430412e-35)),
+    (2.0**104, (-2.7170920508541586e-25, -3.0177164987488473e-34, -6.595212469671656e-43)),
+)
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
@@ -63,80 +79,148 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return terms[0]
 
 
-def limited(x: Any, low: float, high: float) -> Any:
-    """NaN stays NaN."""
-    return where(x < low, low, where(x > high, high, x))
+def limited(x: Any, found: Any, low: float, below: float, high: float, above: float) -> Any:
+    """What is found for x, but from certain sizes on what the result is rounded to there."""
+    return where(x > high, above, where(x < low, below, found))
 
 
-def exponential(x: Any) -> tuple[Any, Any]:
-    """(scale, rest) with e^x = scale + scale * rest, for |x| < 700: scale is 2^n for the integer n nearest to
-    x / ln 2, and |rest| < 0.42 keeps its relative precision near 0.
+def exponential(t: Any) -> tuple[Any, Any]:
+    """(shifted, rest) of 2^t = 2^n * (1 + rest) for the integer n nearest to t, which is in the low bits of `shifted`.
+
+    t - n is exact. The polynomial leaves out the 1, so that `rest` keeps its relative precision near 0.
     """
-    shifted = x * LOG2_E + INTEGER
-    n = shifted - INTEGER
-    f = (x - n * LN2_HIGH) - n * LN2_LOW
-    scale = view((view(shifted, "i8") << FRACTION_BITS) + ONE_BITS, "f8")
-    return scale, f * polynomial(f, EXP)
+    shifted = t + INTEGER
+    f = t - (shifted - INTEGER)
+    return shifted, f * polynomial(f, EXP2)
+
+
+def power_of_two(t: Any) -> Any:
+    """2^t for |t| < 1000: n goes into the exponent as an integer.
+
+    The NaN of a float32 stays one: its low bits are 0 in float64, and so is what they become in the exponent.
+    """
+    shifted, rest = exponential(t)
+    return view(view(rest + 1.0, "i8") + (view(shifted, "i8") << FRACTION_BITS), "f8")
 
 
 def exp(x: Any) -> Any:
-    """Beyond the limits float32 has 0 and infinity."""
-    scale, rest = exponential(limited(cast(x, F64), -110.0, 90.0))
-    return scale + scale * rest
+    """2^(x / ln 2). That quotient, up to 2^7.5, is rounded by up to 2^-46, which is the relative error of the result;
+    with the polynomial's, 2^-38.
+    """
+    return limited(x, cast(power_of_two(cast(x, F64) * LOG2_E), F32), -110.0, 0.0, 90.0, math.inf)
 
 
-def log(x: Any) -> Any:
-    """x = 2^k * m, m in [2^-1/2, 2^1/2); log m = 2 * atanh(s), s = (m - 1) / (m + 1)."""
-    x = cast(x, F64)
+def taken_apart(x: Any) -> tuple[Any, Any]:
+    """(k, s) of a positive x = 2^k * m with m in [2^-1/2, 2^1/2) and s = (m - 1) / (m + 1), so that
+    log m = 2 * atanh(s), with |s| <= 3 - 2^(3/2) = 0.17.
+
+    m - 1 is exact, so that s and with it a logarithm near 0, where k is 0, keep their relative precision.
+    """
     bits = view(x, "i8")
     k = (bits - ROOT_HALF_BITS) >> FRACTION_BITS
     f = view(bits - (k << FRACTION_BITS), "f8") - 1.0
-    n = view(k + INTEGER_BITS, "f8") - INTEGER
-    s = f / (f + 2.0)
-    small = (s + s) * polynomial(s * s, ATANH)
-    found = n * LN2_HIGH + (n * LN2_LOW + small)
-    nothing = x - x  # NaN of what isn't finite
-    return where(x > 0.0, where(x == math.inf, x, found), where(x == 0.0, nothing - math.inf, nothing + math.nan))
+    return view(k + INTEGER_BITS, "f8") - INTEGER, f / (f + 2.0)
 
 
-def tanh(x: Any) -> Any:
-    """(e^2x - 1) / (e^2x + 1), by what is left of e^2x without 1."""
-    x = cast(x, F64)
-    scale, rest = exponential(limited(x + x, -40.0, 40.0))
-    less = scale * rest + (scale - 1.0)
-    return where(x == 0.0, x, less / (less + 2.0))
-
-
-def sigmoid(x: Any) -> Any:
-    scale, rest = exponential(limited(-cast(x, F64), -110.0, 110.0))
-    return 1.0 / (1.0 + (scale + scale * rest))
-
-
-def erf(x: Any) -> Any:
-    x = cast(x, F64)
-    size = limited(magnitude(x), 0.0, 6.0)
-    inner = x * polynomial(x * x, ERF)
-    scale, rest = exponential(-(size * size))
-    tail = (scale + scale * rest) * polynomial((size - 2.0) / (size + 2.0), ERFC)
-    outer = 1.0 - tail
-    return where(size < 1.0, inner, where(x < 0.0, -outer, outer))
-
-
-def reciprocal(x: Any) -> Any:
-    return 1.0 / cast(x, F64)
-
-
-def rsqrt(x: Any) -> Any:
-    return 1.0 / root(cast(x, F64))
-
-
-def sin(x: Any) -> Any:
-    return call("sin", np.sin, cast(x, F64))
-
-
-def cos(x: Any) -> Any:
-    return call("cos", np.cos, cast(x, F64))
+def log(x: Any) -> Any:
+    """k * ln 2 + log m; where k isn't 0, the sum is at least (ln 2) / 2, so that errors don't grow: 2^-37."""
+    k, s = taken_apart(cast(x, F64))
+    found = cast(k * LN2 + s * polynomial(s * s, LOG), F32)
+    return where(x > 0.0, where(x == math.inf, x, found), where(x == 0.0, like(x, -math.inf), like(x, math.nan)))
 
 
 def power(base: Any, exponent: Any) -> Any:
-    return call("pow", np.power, cast(base, F64), cast(exponent, F64))
+    """2^(exponent * log2(base)) of a base that isn't negative; of 0 it is 0, with its sign where the exponent is odd.
+
+    log2 has a relative error of 2^-45; where the result is a finite float32 that isn't 0, the exponent of 2 is less
+    than 150, and the result's error below 150 * (ln 2) * 2^-45 + 2^-38 < 2^-36.
+    """
+    k, s = taken_apart(cast(base, F64))
+    t = cast(exponent, F64) * (k + s * polynomial(s * s, LOG2))
+    found = limited(t, power_of_two(t), -160.0, 0.0, 140.0, math.inf)
+    half = exponent * 0.5
+    odd = (nearest(exponent) == exponent) & (nearest(half) != half)
+    return where(base == 0.0, where(odd, base, 0.0), cast(found, F32))
+
+
+def tanh(x: Any) -> Any:
+    """less / (less + 2) with less = e^2x - 1 = 2^n * rest - (1 - 2^n): near 0 `rest` alone, with the sign of a zero."""
+    shifted, rest = exponential(cast(x, F64) * (2 * LOG2_E))
+    scale = view((view(shifted, "i8") << FRACTION_BITS) + ONE_BITS, "f8")
+    less = scale * rest - (1.0 - scale)
+    return limited(x, cast(less / (less + 2.0), F32), -20.0, -1.0, 20.0, 1.0)
+
+
+def sigmoid(x: Any) -> Any:
+    found = cast(1.0 / (1.0 + power_of_two(cast(x, F64) * -LOG2_E)), F32)
+    return limited(x, found, -110.0, 0.0, 90.0, 1.0)
+
+
+def erf(x: Any) -> Any:
+    """erf(x) / x has no singularity, and one polynomial is as short as two with an exponential between them.
+
+    By powers of x^2 less the middle of the interval its coefficients are small, so that rounding is no matter. Beyond
+    3.93 float32 has nothing between erf(x) and 1.
+    """
+    wide = cast(x, F64)
+    found = cast(wide * polynomial(wide * wide * (1 / ERF_MIDDLE) - 1.0, ERF), F32)
+    return limited(x, found, -3.93, -1.0, 3.93, 1.0)
+
+
+def reciprocal(x: Any) -> Any:
+    """In float32: its quotient of 1 and a number of 11 bits or fewer isn't so near to the middle of two such numbers
+    that it would be rounded to another one than the exact quotient.
+    """
+    return 1.0 / x
+
+
+def rsqrt(x: Any) -> Any:
+    """The root and the quotient of float32 have a relative error e < 2^-22.4 together, and one step of Newton's in
+    float64 leaves 1.5 * e^2 < 2^-44. Infinities, zeros and NaN need none.
+    """
+    near = 1.0 / root(x)
+    y = cast(near, F64)
+    found = y + y * (0.5 - cast(x, F64) * 0.5 * y * y)
+    return where((near > 0.0) & (near < math.inf), cast(found, F32), near)
+
+
+def sin(x: Any) -> Any:
+    return sine(cast(x, F64), 0.0)
+
+
+def cos(x: Any) -> Any:
+    return sine(cast(x, F64), 0.5)
+
+
+def sine(x: Any, ahead: float) -> Any:
+    """sin(x + ahead * pi) of a float32 in float64, of every size, for `ahead` of 0 or 1/2.
+
+    It is sin(pi * f) * (-1)^n, where x / pi + ahead = n + f. Of x / pi only what is left without even integers counts.
+    A large x is x' * 2^g with an integer x' < 2^50 and g = 27, 54 or 81; so 2^g / pi may stand there without the even
+    integer nearest to it, times 2^-g, which changes no digit. What it is multiplied by has three pieces:
+
+    - a = x * first has 24 + 29 bits: it is exact, and so is a - n, n being nearest to a + b.
+    - b = x * second is exact, too. It may be as large as 2^20 where x is, but (a - n) + b is 1/2 at most, and exact
+      where it is small: then a - n has no digit below those that b may have.
+    - c = x * last is less than 2^-9, so that f has an error of 2^-62 beside its last digit's.
+
+    No float32 but 0 is nearer to a multiple of pi / 2 than 2^-29.3, or f to one of 1/2 than 2^-31, so that results have
+    relative errors below 2^-31, and below 2^-43 but for a few. For x near 0, n is 0, and f = (a + b) + c keeps the sign
+    of a zero.
+    """
+    size = magnitude(x)
+    first, second, last = (x * by_size(size, [pieces[i] for _, pieces in GROUPS]) for i in range(3))
+    near = first + second
+    shifted = (near + ahead if ahead else near) + INTEGER
+    n = shifted - INTEGER
+    f = ((first - (n - ahead if ahead else n)) + second) + last
+    found = f * polynomial(f * f, SIN)
+    return cast(view(view(found, "i8") ^ (view(shifted, "i8") << 63), "f8"), F32)
+
+
+def by_size(size: Any, numbers: Sequence[float]) -> Any:
+    """The number of the group that a size is in."""
+    found = like(size, numbers[0])
+    for (least, _), number in zip(GROUPS[1:], numbers[1:], strict=True):
+        found = where(size >= least, number, found)
+    return found

@@ -250,4 +250,4 @@ for t in float_codes.FP:
     }
 SAME = {t: t for t in float_codes.FP}
 KERNELS |= float_codes.rows("ADD", added_float, 2, 0.2, SAME) | float_codes.rows("SUB", subtracted_float, 2, 0.2, SAME)
-KERNELS |= float_codes.rows("POW", power, 2, 20, SAME, "R1", "R2", "R3", "R4")
+KERNELS |= float_codes.rows("POW", power, 2, 1.8, SAME, "R1", "R2", "R3", "R4")

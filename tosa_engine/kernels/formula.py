@@ -98,9 +98,9 @@ def smaller(x: Any, y: Any) -> Any:
     return where(x < y, x, y)
 
 
-def call(name: str, in_numpy: Callable[..., Any], *numbers: Any) -> Any:
-    """A function of the C library, of which LLVM has an intrinsic of this name."""
-    return in_numpy(*numbers) if is_numpy(numbers[0]) else numbers[0].call(name, *numbers[1:])
+def like(x: Any, number: float) -> Any:
+    """A Python number in the kind of x."""
+    return x.dtype.type(number) if is_numpy(x) else x.constant(number)
 
 
 def is_numpy(x: Any) -> bool:

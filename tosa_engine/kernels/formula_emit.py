@@ -87,6 +87,9 @@ class Value:
         assert isinstance(other, (int, float)), f"{other!r} in a formula of {self.dtype}"
         return ir.Constant(ir_type(self.dtype), float(other) if self.dtype.kind == "f" else int(other))
 
+    def constant(self, number: float) -> Value:
+        return Value(self.builder, self.same(number), self.dtype)
+
     def choose(self, first: Any, second: Any) -> Value:
         known = first if isinstance(first, Value) else second
         value = self.builder.select(self.value, known.same(first), known.same(second))
