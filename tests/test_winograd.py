@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from tosa_engine import oracle, types
 from tosa_engine.kernels import variants, winograd, work
 from tosa_engine.kernels._jit import JIT, has
-from tosa_engine.kernels.winograd_matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, G
-from tosa_engine.kernels.winograd_places import IN_26_BITS, block_rows, columns_of
+from tosa_engine.kernels.winograd_matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, FACTORS, REDUCED, G
+from tosa_engine.kernels.winograd_places import AT_FEW, IN_26_BITS, block_rows, columns_of
 from tosa_engine.plan import prepare
 from tosa_engine.run import Session
 from tosa_engine.spec import bind_operator
@@ -96,6 +96,8 @@ def test_factors_fit_int16_and_a_sum_is_moved_at_one_point() -> None:
     assert 128 * max(np.abs(down).sum(axis=1).max() for down in (B_T, B_T_SHORT)) ** 2 == 18_432
     assert winograd.LARGEST * np.abs(G).sum(axis=1).max() ** 2 == 32_688
     assert (winograd.LARGEST + 1) * np.abs(G).sum(axis=1).max() ** 2 >= 1 << 15
+    assert (REDUCED * np.reshape(FACTORS, (6, 1)) == G).all()
+    assert 128 * np.abs(REDUCED).sum(axis=1).max() ** 2 < 1 << 15
     assert A_T[:, 1].tolist() == [1] * 4
     assert A_T_SHORT[:, 1].tolist() == [1] * 3
     assert 9 * pow(9, -1, 1 << 32) % (1 << 32) == 1
@@ -252,6 +254,27 @@ def test_every_variant_equals_the_oracle(variant: str, monkeypatch: pytest.Monke
     run()
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("size", [(1, 7, 7), (1, 7, 4), (1, 4, 7), (1, 8, 8), (1, 6, 5), (2, 7, 4), (3, 3, 4)])
+def test_a_few_tiles_and_weights_that_are_transformed_in_a_run(
+    variant: str, size: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Extreme bytes, of which no sum may saturate; and each tap alone, which tells them apart."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    monkeypatch.setattr(winograd, "KEPT", 0)
+    rng = np.random.default_rng(size[1])
+    N, OH, OW = size
+    weight = rng.choice([-128, 127], (45, 3, 3, 38))
+    weight[:9] = 0
+    for tap in range(9):
+        weight[tap, tap // 3, tap % 3] = rng.integers(-128, 128, 38)
+    weight[9:11] = -128
+    call = convolution(weight.astype(np.int8), (N, OH, OW), input_zp=-128, pad=(1, 1, 1, 1))
+    assert winograd.sizes(call, variants.variant())[AT_FEW] == (variants.variant().lanes == 16)
+    x = rng.choice([-128, 127], (N, OH, OW, 38)).astype(np.int8)
+    np.testing.assert_array_equal(transformed(call, x, 2), wanted(call, x))
+
+
 def rescaled(channels: tuple[int, int], shifts: Array, out_t: DType, zero: int, table: bool, double: bool) -> Graph:
     IC, OC = channels
     net = Net(OC)
@@ -362,7 +385,7 @@ def test_products_use_the_instructions_of_each_variant(name: str) -> None:
     builder = ir.IRBuilder(function.append_basic_block())
     rows = max(block_rows(simd.lanes))
     pitch, again = e.I64(rows), ir.Constant(ir.IntType(1), 0)
-    emit_product(builder, simd, rows, pitch, *function.args, again)
+    emit_product(builder, simd, rows, pitch, *function.args, again, e.I64(1))
     builder.ret_void()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
     text = machine.emit_assembly(llvm.parse_assembly(str(module)))
@@ -379,8 +402,9 @@ from tosa_engine.spec.case import Case
 
 winograd.worth = lambda call, simd: True
 rng = np.random.default_rng(0)
-for size, IC, OC, pad, zero_points in [
-    ((1, 5, 7), 3, 17, (1, 1, 0, 2), (-128, 0)), ((2, 3, 3), 33, 2, (0, 0, 0, 0), (127, -128))
+for size, IC, OC, pad, zero_points, winograd.KEPT in [
+    ((1, 5, 7), 3, 17, (1, 1, 0, 2), (-128, 0), 1 << 20), ((2, 3, 3), 33, 2, (0, 0, 0, 0), (127, -128), 1 << 20),
+    ((1, 5, 7), 33, 2, (1, 1, 0, 2), (-128, 0), 0),
 ]:
     case = Case("CONV2D").input("input", types.i8, (*size, IC))
     case.const("weight", types.i8, rng.integers(-128, 128, (OC, 3, 3, IC)))

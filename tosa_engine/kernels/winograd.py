@@ -28,7 +28,8 @@ without their zero point take the direct form. A pair of products fits int32; su
 
 Transformed weights are 8 times as large as weights. Where all of a layer's wouldn't stay in a cache between two runs,
 they are transformed anew in each (`LATE`): reading the weights and transforming them takes less time than reading
-transformed ones from memory.
+transformed ones from memory. The factors that a row of G has in common (`FACTORS`) are left out of that, and multiply
+the sums over the input channels, of which there are fewer than weights.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def nanoseconds(call: Call, simd: Variant) -> float:
     units = -(-tiles // int(g[at.UNIT]))
     pairs = float(depth * channels)
     products = call.N * points_along(call.OH) * points_along(call.OW) * pairs / 105
-    weights = pairs * units * ((0.5 if g[at.AT_FEW] else 1.75) if g[at.LATE] else 2 * at.POINTS / 25)
+    weights = pairs * units * ((0.15 if g[at.AT_FEW] else 1.75) if g[at.LATE] else 2 * at.POINTS / 25)
     per_input, per_output = (65, 65) if simd.lanes == 16 else (100, 120)
     transforms = tiles * (depth // at.CHUNK * per_input + channels // at.GROUP * per_output)
     return float((products + weights if g[at.LATE] else max(products, weights)) + transforms)
@@ -134,16 +135,29 @@ def in_panels(values: Array, columns: int, dtype: type) -> Array:
     return padded.reshape(n, depth // 2, 2, panels, columns).transpose(0, 1, 3, 4, 2)
 
 
+def for_few(taps: Array) -> Array:
+    """[vector, pair, tap, lanes, 2] as [vector, pair, TAPS * lanes * 2]: the first and the last row of taps side by
+    side, column by column; then the first and the second tap of the middle row side by side, and the third.
+    """
+    rows = taps.reshape(*taps.shape[:2], 3, 3, -1)
+    ends = rows[:, :, ::2].transpose(0, 1, 3, 4, 2)
+    middle = rows[:, :, 1, :2].transpose(0, 1, 3, 2)
+    parts = [part.reshape(*taps.shape[:2], -1) for part in (ends, middle, rows[:, :, 1, 2])]
+    return np.concatenate(parts, axis=2)
+
+
 @shared
-def pack_weights(weight: Array, columns: int, lanes: int, *, late: bool) -> Array:
+def pack_weights(weight: Array, columns: int, lanes: int, *, late: bool, few: bool) -> Array:
     """Weights [OC, 3, 3, IC] as [vector of columns, pair of input channels, tap, lanes, 2] of int8 where they are
-    transformed `late`; otherwise G g G^T for each pair of channels, as [panel, point, pair, columns, 2] of int16.
+    transformed `late`, the taps in another order where that is for a `few` tiles; otherwise G g G^T for each pair of
+    channels, as [panel, point, pair, columns, 2] of int16.
     """
     if late:
         taps = weight.transpose(1, 2, 3, 0).reshape(at.TAPS, weight.shape[3], weight.shape[0])
         padded = np.zeros((*taps.shape[:2], -(-taps.shape[2] // columns) * columns), np.int8)
         padded[:, :, : taps.shape[2]] = taps
         found = in_panels(padded, lanes, np.int8).transpose(2, 1, 0, 3, 4)
+        found = for_few(found) if few else found
     else:
         lines = np.einsum("ik,oklc->oilc", G, weight)
         points = np.einsum("jl,oilc->ijco", G, lines).reshape(at.POINTS, weight.shape[3], weight.shape[0])
@@ -221,7 +235,7 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     simd = variant()
     g = sizes(call, simd)
     late = bool(g[at.LATE])
-    packed = pack_weights(weights_of(call), int(g[at.COLUMNS]), simd.lanes, late=late)
+    packed = pack_weights(weights_of(call), int(g[at.COLUMNS]), simd.lanes, late=late, few=bool(g[at.AT_FEW]))
     u, w = (np.zeros(1, np.int16), packed) if late else (packed, np.zeros(1, np.int8))
     seed, scales = scaling(call, epilogue, g)
 

@@ -12,7 +12,7 @@ from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
 from .winograd_places import CHUNK, GROUP, HALF_64, INVERSE_OF_9, RIGHT_64, SHIFT, TAPS, TILE, WINDOW, columns_of
-from .winograd_transforms import times, to_outputs, to_points, to_weights, twice, widened
+from .winograd_transforms import times, to_outputs, to_points, to_reduced, twice, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ def transform_weights(typingctx: Any, simd: Any, w: Any, start: Any, pairs: Any,
 
         def pair(source: Any, target: Any) -> list[Any]:
             taps = [widened(builder, source, e.I64(tap * 2 * lanes), 2 * lanes) for tap in range(TAPS)]
-            for i, row in enumerate(twice(builder, [taps[:3], taps[3:6], taps[6:]], to_weights)):
+            for i, row in enumerate(twice(builder, [taps[:3], taps[3:6], taps[6:]], to_reduced)):
                 for j, value in enumerate(row):
                     e.store(builder, value, target, builder.mul(point, e.I64(i * WINDOW + j)), 2)
             return [builder.gep(source, [e.I64(TAPS * 2 * lanes)]), builder.gep(target, [e.I64(2 * columns_of(lanes))])]

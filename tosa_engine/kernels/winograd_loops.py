@@ -12,6 +12,7 @@ from typing import Any
 
 from ._jit import inline, jit, native
 from .scale import HAS_TABLE
+from .winograd_matrices import FACTORS
 from .winograd_places import (
     AT_FEW,
     BATCH,
@@ -20,6 +21,7 @@ from .winograd_places import (
     CHUNKS,
     COLUMNS,
     DEPTH,
+    FEW,
     GROUP,
     HEIGHT,
     IN_26_BITS,
@@ -139,7 +141,7 @@ def part_of_weights(g: Any, panel: int, part: int, chunk: int) -> Any:
 
 @inline
 def transform_chunks(simd: Any, g: Any, panel: int, chunk: int, chunks: int, w: Any, u: Any) -> None:
-    """The points of a panel's weights for some chunks, as u[point, pair, COLUMNS, 2]."""
+    """The points of a panel's weights for some chunks, without FACTORS, as u[point, pair, COLUMNS, 2]."""
     lanes = g[LANES]
     for part in range(g[COLUMNS] // lanes):
         start, to = part_of_weights(g, panel, part, chunk), part * 2 * lanes
@@ -155,7 +157,11 @@ def fetch_chunks(simd: Any, g: Any, panel: int, chunk: int, p: int, w: Any) -> N
     parts = g[COLUMNS] // g[LANES]
     size = g[LATE] * PAIRS * TAPS * 2 * g[LANES] * parts // POINTS
     if native(simd):
-        product.fetch(w, part_of_weights(g, panel, p % parts, chunk + g[LATE]) + p // parts * size, size)
+        if chunk + g[LATE] < g[CHUNKS]:
+            chunk += g[LATE]
+        else:
+            panel, chunk = panel + 1, 0
+        product.fetch(w, part_of_weights(g, panel, p % parts, chunk) + p // parts * size, size)
 
 
 @inline
@@ -176,6 +182,7 @@ def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any
             last_y, last_x = p // WINDOW == WINDOW - 1, p % WINDOW == WINDOW - 1
             row = max(0, narrow - first) if last_x else 0
             end = min(count, (tall if last_y else (some if last_x else g[TILES])) - first)
+            factor = FACTORS[p // WINDOW] * FACTORS[p % WINDOW] if late and chunk + chunks == g[CHUNKS] else 1
             weights = ((0 if late else panel * POINTS) + p) * g[WEIGHT_POINT]
             while row < end:
                 block = row // g[ROWS]
@@ -183,9 +190,9 @@ def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any
                 left = p * g[POINT] + ((block * g[CHUNKS] + chunk - block) * g[ROWS] + row) * CHUNK
                 to = (row * POINTS + p) * columns
                 if native(simd):
-                    product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0)
+                    product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0, factor)
                 else:
-                    plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0)
+                    plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0, factor)
                 row += rows
 
 
@@ -193,10 +200,11 @@ def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any
 def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
     """The same for all tiles at once, which are FEW."""
     lanes = g[LANES]
-    tall = counts(g)[1]
+    narrow, tall, some = counts(g)
+    each = int(g[TILES] == FEW and narrow == 1 and tall == 2 and some == 3)
     for part in range(g[COLUMNS] // lanes):
         start = part_of_weights(g, panel, part, 0)
-        product.multiply_few(simd, g[TILES], tall, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
+        product.multiply_few(simd, g[TILES], tall, each, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
 
 
 @inline

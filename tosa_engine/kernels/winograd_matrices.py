@@ -9,7 +9,9 @@ from typing import Final
 import numpy as np
 
 # Points 0, 1, -1, 2, infinity, -2, in this order.
-G: Final = np.array([[6, 0, 0], [4, 4, 4], [4, -4, 4], [1, 2, 4], [0, 0, 3], [1, -2, 4]], np.int64)
+FACTORS: Final = (6, 4, 4, 1, 3, 1)  # of the rows of G
+REDUCED: Final = np.array([[1, 0, 0], [1, 1, 1], [1, -1, 1], [1, 2, 4], [0, 0, 1], [1, -2, 4]], np.int64)
+G: Final = REDUCED * np.array(FACTORS)[:, np.newaxis]
 B_T: Final = np.array([
     [4, 0, -5, 0, 1, 0],
     [0, 4, 4, -1, -1, 0],

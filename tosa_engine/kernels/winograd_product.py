@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import emitting as e
 from ._jit import intrinsic, ir, numba_types
+from .winograd_matrices import FACTORS, REDUCED
 from .winograd_places import FEW, FEWEST_LANES, PAIRS, POINTS, TAPS, WINDOW, block_rows, columns_of
-from .winograd_transforms import times, to_weights, widened
+from .winograd_transforms import times, to_reduced, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from .variants import Variant
 
@@ -37,10 +38,26 @@ def _begin(builder: Any, m: Any, places: Sequence[Any], again: Any, lanes: int) 
     return found
 
 
+def _multiplied(builder: Any, sums: Sequence[Any], factor: Any) -> list[Any]:
+    """The sums times a factor, which is 1 as a rule."""
+    entry, lanes = builder.block, sums[0].type.count
+    with builder.if_then(builder.icmp_signed("!=", factor, e.I64(1))):
+        factors = e.spread(builder, builder.trunc(factor, e.I32), lanes)
+        products = [builder.mul(value, factors) for value in sums]
+        inside = builder.block
+    found = []
+    for value, product in zip(sums, products, strict=True):
+        found.append(builder.phi(value.type))
+        found[-1].add_incoming(value, entry)
+        found[-1].add_incoming(product, inside)
+    return found
+
+
 def emit_product(
-    builder: Any, variant: Variant, rows: int, pitch: Any, v: Any, u: Any, m: Any, chunks: Any, again: Any
-) -> None:
-    """m[rows, COLUMNS] = products of pairs; `v`, `u` and `m` point to 32 bits."""
+    builder: Any, variant: Variant, rows: int, pitch: Any, v: Any, u: Any, m: Any, chunks: Any, again: Any,
+    factor: Any,
+) -> None:  # fmt: skip
+    """m[rows, COLUMNS] = products of pairs times `factor`; `v`, `u` and `m` point to 32 bits."""
     lanes, columns = variant.lanes, columns_of(variant.lanes)
     kind, vectors = e.vector(e.I32, lanes), columns // lanes
     vnni = any("vnni" in need for need in variant.needs)
@@ -63,22 +80,23 @@ def emit_product(
 
     places = [e.I64(i // vectors * POINTS * columns + i % vectors * lanes) for i in range(rows * vectors)]
     begin = _begin(builder, m, places, again, lanes)
-    for place, total in zip(places, e.repeat(builder, chunks, [v, u, *begin], chunk)[2:], strict=True):
+    sums = e.repeat(builder, chunks, [v, u, *begin], chunk)[2:]
+    for place, total in zip(places, _multiplied(builder, sums, factor), strict=True):
         e.store(builder, total, m, place, 4)
 
 
 @intrinsic
 def multiply(
     typingctx: Any, simd: Any, rows: Any, pitch: Any, v: Any, first: Any, u: Any, start: Any, m: Any, to: Any,
-    chunks: Any, again: Any,
+    chunks: Any, again: Any, factor: Any,
 ) -> Any:  # fmt: skip
     """plain_product."""
     index = numba_types.int64
-    sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean)
+    sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean, index)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, variant = signature.args, signature.args[0].variant
-        _, rows, pitch, _, first, _, start, _, to, chunks, again = args
+        _, rows, pitch, _, first, _, start, _, to, chunks, again, factor = args
         again = builder.icmp_unsigned("!=", again, again.type(0))
         v = builder.gep(e.pointer(context, builder, kinds[3], args[3], e.I16), [first])
         u = builder.gep(e.pointer(context, builder, kinds[5], args[5], e.I16), [start])
@@ -89,7 +107,7 @@ def multiply(
         for count in block_rows(variant.lanes):
             which.add_case(e.I64(count), builder.append_basic_block(f"rows{count}"))
             builder.position_at_end(which.cases[-1][1])
-            emit_product(builder, variant, count, pitch, v, u, m, chunks, again)
+            emit_product(builder, variant, count, pitch, v, u, m, chunks, again, factor)
             builder.branch(done)
         builder.position_at_end(done)
         return context.get_dummy_value()
@@ -103,48 +121,52 @@ def _prefetch(builder: Any, address: Any) -> None:
     builder.call(e.declare(builder, kind, "llvm.prefetch.p0"), [address, e.I32(0), e.I32(2), e.I32(1)])
 
 
-def _line_of_weights(builder: Any, i: int, taps: Callable[[int, int], Any]) -> list[Any]:
-    """Row i of G g, for the 3 x 3 weights g whose `taps` are loaded by row and column."""
-    if i in (0, 4):
-        return [times(builder, taps(i // 2, column), 6 if i == 0 else 3) for column in range(3)]
-    found = []
-    for column in range(3):
-        first, middle, last = (taps(row, column) for row in range(3))
-        if i in (3, 5):
-            even, odd = builder.add(first, times(builder, last, 4)), times(builder, middle, 2)
-            found.append((builder.add if i == 3 else builder.sub)(even, odd))
-        else:
-            ends = builder.add(first, last)
-            found.append(times(builder, (builder.add if i == 1 else builder.sub)(ends, middle), 4))
-    return found
+def _sums_of_bytes(builder: Any, w: Any, at: int, factors: tuple[int, int]) -> Any:
+    """int16 from neighbouring bytes, each times its factor of 0 to 127; the bytes begin at `at`."""
+    kind = e.vector(e.I8, 2 * 2 * FEWEST_LANES)
+    numbers = ir.Constant(kind, list(factors) * (kind.count // 2))
+    name = ir.FunctionType(e.vector(e.I16, kind.count // 2), [kind, kind])
+    function = e.declare(builder, name, "llvm.x86.avx512.pmaddubs.w.512")
+    return builder.call(function, [numbers, e.load(builder, w, e.I64(at), kind, 1)])
+
+
+def _line_of_weights(builder: Any, i: int, w: Any) -> list[Any]:
+    """Row i of REDUCED g, for weights in the order of `winograd.for_few`."""
+    first, middle, last = (int(factor) for factor in REDUCED[i])
+    size = 2 * FEWEST_LANES
+    found = [_sums_of_bytes(builder, w, column * 2 * size, (first, last)) for column in range(3)]
+    if middle == 0:
+        return found
+    factor = abs(middle)
+    between = [_sums_of_bytes(builder, w, 6 * size, factors) for factors in ((factor, 0), (0, factor))]
+    between.append(times(builder, widened(builder, w, e.I64(8 * size), size), factor))
+    step = builder.add if middle > 0 else builder.sub
+    return [step(value, other) for value, other in zip(found, between, strict=True)]
 
 
 def emit_few(
-    builder: Any, variant: Variant, i: int, rows: int, pitch: Any, v: Any, point: Any, w: Any, ahead: Any, m: Any,
-    chunks: Any,
+    builder: Any, variant: Variant, i: int, rows: int, wide: range, pitch: Any, v: Any, point: Any, w: Any, ahead: Any,
+    m: Any, chunks: Any,
 ) -> None:  # fmt: skip
-    """m[row, point (i, j), column] for all j, a vector of columns and `rows` rows.
+    """m[row, point (i, j), column] for all j, a vector of columns and `rows` rows, of which `wide` ones have all j.
 
-    `v` points to 32 bits, and `w` to the bytes of [pair, tap, column, 2]. Meanwhile, bytes from `ahead` on are brought
+    `v` points to 32 bits, and `w` to the bytes of `winograd.for_few`. Meanwhile, bytes from `ahead` on are brought
     to the second-level cache.
     """
     lanes, columns = variant.lanes, columns_of(variant.lanes)
     vnni = any("vnni" in need for need in variant.needs)
     turn = builder.mul(pitch, e.I64(PAIRS))
     size = 2 * lanes
+    sums_at = [(j, r) for j in range(WINDOW) for r in (range(rows) if j < WINDOW - 1 else wide)]
 
     def step(w: Any, ahead: Any, *carried: Any) -> list[Any]:
         lines, new = carried[:WINDOW], list(carried[WINDOW:])
         _prefetch(builder, ahead)
 
-        def tap(row: int, column: int) -> Any:
-            return widened(builder, w, e.I64((3 * row + column) * size), size)
-
-        for j, weight in enumerate(to_weights(builder, _line_of_weights(builder, i, tap))):
-            for r in range(rows):
-                pair = e.spread(builder, e.load(builder, lines[j], e.I64(r * PAIRS), e.I32, 4), lanes)
-                place = j * rows + r
-                new[place] = e.multiply_pairs(builder, new[place], pair, weight, vnni=vnni, x86=variant.x86)
+        weights = to_reduced(builder, _line_of_weights(builder, i, w))
+        for place, (j, r) in enumerate(sums_at):
+            pair = e.spread(builder, e.load(builder, lines[j], e.I64(r * PAIRS), e.I32, 4), lanes)
+            new[place] = e.multiply_pairs(builder, new[place], pair, weights[j], vnni=vnni, x86=variant.x86)
         moved = [builder.gep(line, [e.I64(1)]) for line in lines]
         return [builder.gep(w, [e.I64(TAPS * size)]), builder.gep(ahead, [e.I64(AHEAD)]), *moved, *new]
 
@@ -155,41 +177,49 @@ def emit_few(
 
     words = builder.ashr(point, e.I64(1))
     lines = [builder.gep(v, [builder.mul(words, e.I64(i * WINDOW + j))]) for j in range(WINDOW)]
-    clear = [e.constant(lanes, e.I32, 0)] * (WINDOW * rows)
+    clear = [e.constant(lanes, e.I32, 0)] * len(sums_at)
     sums = e.repeat(builder, chunks, [w, ahead, *lines, *clear], chunk)[2 + WINDOW :]
-    for place, total in enumerate(sums):
-        j, r = divmod(place, rows)
+    for (j, r), total in zip(sums_at, sums, strict=True):
+        total = times(builder, total, FACTORS[i] * FACTORS[j])
         e.store(builder, total, m, e.I64((r * POINTS + i * WINDOW + j) * columns), 4)
+
+
+def _rows_of_each(i: int) -> tuple[int, range]:
+    """How many of four tiles, one of each shape, have row i of the points, and which of these are wide."""
+    return (2, range(1, 2)) if i == WINDOW - 1 else (4, range(1, 3))
 
 
 @intrinsic
 def multiply_few(
-    typingctx: Any, simd: Any, rows: Any, tall: Any, pitch: Any, v: Any, point: Any, w: Any, start: Any, m: Any,
-    to: Any, chunks: Any,
+    typingctx: Any, simd: Any, rows: Any, tall: Any, each: Any, pitch: Any, v: Any, point: Any, w: Any, start: Any,
+    m: Any, to: Any, chunks: Any,
 ) -> Any:  # fmt: skip
     """plain_weights and plain_product of a vector of columns and `rows` <= FEW tiles, of which the first `tall` ones
-    are tall. Points that a tile misses get any values.
+    are tall. `each` is 1 where there is one tile of each shape, which all have the points they need, and no others.
+    Elsewhere points that a tile misses get any values.
     """
     index = numba_types.int64
-    sig = numba_types.void(simd, index, index, index, v, index, w, index, m, index, index)
+    sig = numba_types.void(simd, index, index, index, index, v, index, w, index, m, index, index)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, variant = signature.args, signature.args[0].variant
-        _, rows, tall, pitch, _, point, _, start, _, to, chunks = args
+        _, rows, tall, each, pitch, _, point, _, start, _, to, chunks = args
         if variant.lanes < FEWEST_LANES:
             return context.get_dummy_value()
-        v = builder.bitcast(e.pointer(context, builder, kinds[4], args[4], e.I16), e.I32.as_pointer())
-        w = builder.gep(e.pointer(context, builder, kinds[6], args[6], e.I8), [start])
-        m = builder.gep(e.pointer(context, builder, kinds[8], args[8], e.I32), [to])
+        v = builder.bitcast(e.pointer(context, builder, kinds[5], args[5], e.I16), e.I32.as_pointer())
+        w = builder.gep(e.pointer(context, builder, kinds[7], args[7], e.I8), [start])
+        m = builder.gep(e.pointer(context, builder, kinds[9], args[9], e.I32), [to])
         following = builder.gep(w, [builder.mul(chunks, e.I64(PAIRS * TAPS * 2 * variant.lanes))])
         for i in range(WINDOW):
             ahead = builder.gep(following, [builder.mul(chunks, e.I64(i * PAIRS * AHEAD))])
+            count = tall if i == WINDOW - 1 else rows
             done = builder.append_basic_block("multiplied")
-            which = builder.switch(tall if i == WINDOW - 1 else rows, done)
-            for count in range(1, FEW + 1):
-                which.add_case(e.I64(count), builder.append_basic_block(f"few{count}"))
+            which = builder.switch(builder.select(builder.icmp_signed("!=", each, e.I64(0)), e.I64(0), count), done)
+            for case in range(FEW + 1):
+                which.add_case(e.I64(case), builder.append_basic_block(f"few{case}"))
                 builder.position_at_end(which.cases[-1][1])
-                emit_few(builder, variant, i, count, pitch, v, point, w, ahead, m, chunks)
+                shape = _rows_of_each(i) if case == 0 else (case, range(case))
+                emit_few(builder, variant, i, *shape, pitch, v, point, w, ahead, m, chunks)
                 builder.branch(done)
             builder.position_at_end(done)
         return context.get_dummy_value()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._jit import JIT, inline, native
 from .scale import scale_rows
-from .winograd_matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, G
+from .winograd_matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, REDUCED
 from .winograd_places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, SHIFT, TAPS, TILE, WINDOW
 
 if JIT:
@@ -48,8 +48,8 @@ def plain_inputs(
 
 @inline
 def plain_weights(w: Any, start: int, lanes: int, columns: int, pairs: int, u: Any, to: int, point: int) -> None:
-    """u[to + p * point + (pair, column, 2)] = (G g G^T)[p] for the weights g = w[start + (pair, tap, column, 2)] of
-    `lanes` columns.
+    """u[to + p * point + (pair, column, 2)] = (REDUCED g REDUCED^T)[p] for the weights
+    g = w[start + (pair, tap, column, 2)] of `lanes` columns.
     """
     size = 2 * lanes
     for i in range(pairs * size):
@@ -58,16 +58,17 @@ def plain_weights(w: Any, start: int, lanes: int, columns: int, pairs: int, u: A
         for p in range(POINTS):
             total = 0
             for tap in range(TAPS):
-                total += G[p // WINDOW, tap // 3] * G[p % WINDOW, tap % 3] * np.int64(w[first + tap * size])
+                total += REDUCED[p // WINDOW, tap // 3] * REDUCED[p % WINDOW, tap % 3] * np.int64(w[first + tap * size])
             u[target + p * point] = total
 
 
 @inline
 def plain_product(
     rows: int, pitch: int, columns: int, v: Any, first: int, u: Any, start: int, m: Any, to: int, chunks: int,
-    again: bool,
+    again: bool, factor: int,
 ) -> None:  # fmt: skip
-    """m[to + r * POINTS * columns + j] = sum over channels i of v[r, i] * u[i, j], modulo 2^32; `again`: added to it.
+    """m[to + r * POINTS * columns + j] = `factor` times the sum over channels i of v[r, i] * u[i, j], modulo 2^32;
+    `again`: what is there is a part of the sum.
 
     From `first` on, v is [chunk, pitch, CHUNK]; from `start` on, u is [pair of channels, columns, 2].
     """
@@ -79,7 +80,7 @@ def plain_product(
                 left = first + ((k // PAIRS) * pitch + r) * CHUNK + 2 * (k % PAIRS)
                 right = start + (k * columns + j) * 2
                 total += np.int64(v[left]) * np.int64(u[right]) + np.int64(v[left + 1]) * np.int64(u[right + 1])
-            m[at] = np.int32(total)
+            m[at] = np.int32(total * factor)
 
 
 @inline

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def times(builder: Any, value: Any, factor: int) -> Any:
-    return builder.mul(value, e.constant(value.type.count, value.type.element, factor))
+    return value if factor == 1 else builder.mul(value, e.constant(value.type.count, value.type.element, factor))
 
 
 def to_points(builder: Any, d: Sequence[Any]) -> list[Any]:
@@ -34,12 +34,11 @@ def to_points(builder: Any, d: Sequence[Any]) -> list[Any]:
     return [first, one, other, times(builder, a, 4), times(builder, sub(b, times(builder, a, 2)), 2)]
 
 
-def to_weights(builder: Any, g: Sequence[Any]) -> list[Any]:
-    """G g for three vectors."""
+def to_reduced(builder: Any, g: Sequence[Any]) -> list[Any]:
+    """REDUCED g for three vectors."""
     add, sub = builder.add, builder.sub
     ends, even, double = add(g[0], g[2]), add(g[0], times(builder, g[2], 4)), add(g[1], g[1])
-    ones = [times(builder, value, 4) for value in (add(ends, g[1]), sub(ends, g[1]))]
-    return [times(builder, g[0], 6), *ones, add(even, double), times(builder, g[2], 3), sub(even, double)]
+    return [g[0], add(ends, g[1]), sub(ends, g[1]), add(even, double), g[2], sub(even, double)]
 
 
 def to_outputs(builder: Any, m: Sequence[Any]) -> list[Any]:
