@@ -103,6 +103,15 @@ def repeat(builder: Any, count: Any, first: Sequence[Any], body: Callable[..., l
     return new
 
 
+def interleave(builder: Any, branch: Any, count: int) -> None:
+    """Have LLVM compute `count` vectors side by side in the loop that a branch closes."""
+    module = builder.module
+    hint = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(I32, count)])
+    loop = ir.MDValue(module, [hint], name=str(len(module.metadata)))
+    loop.operands = (loop, hint)  # a loop's own description names itself first
+    branch.set_metadata("llvm.loop", loop)
+
+
 def opaque(builder: Any, value: Any) -> Any:
     """The vector itself, hidden from the optimiser (which turns some vectors of constants to and fro without end)."""
     return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0"), [value])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from . import emitting as e
-from ._jit import intrinsic, ir, numba_types
+from ._jit import has, intrinsic, ir, numba_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FLOATS: Final = {2: ir.HalfType(), 4: ir.FloatType(), 8: ir.DoubleType()}
 BIT: Final = ir.IntType(1)
+LONG: Final = 40  # instructions for an element, most of which wait for another one
 
 
 def ir_type(kind: np.dtype[Any]) -> Any:
@@ -174,7 +175,9 @@ class Line:
         i.add_incoming(following, builder.block)
         bad.add_incoming(BIT(0), before)
         bad.add_incoming(found, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, count), head, done)
+        again = builder.cbranch(builder.icmp_signed("<", following, count), head, done)
+        if len(builder.block.instructions) > LONG and self.kind.itemsize == 4 and has("avx2"):
+            e.interleave(builder, again, 4 if has("avx512f") else 2)
         builder.position_at_end(done)
         return found
 
