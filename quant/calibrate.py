@@ -191,10 +191,11 @@ def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> Non
             continue
         tensor = own_constant(block, op, 1)
         assert tensor.data is not None
-        rows = rows_of(op.op, tensor.data)
-        axis = 0 if scheme.weights_per_channel else None
-        own = weight_qparams(rows, axis, power_of_two=scheme.power_of_two)
-        tensor.quant = row_qparams(rows, 4) if four else replace(own, axis=None)
+        own = row_qparams(
+            rows_of(op.op, tensor.data), 4 if four else 8,
+            per_channel=scheme.weights_per_channel, power_of_two=scheme.power_of_two,
+        )  # fmt: skip
+        tensor.quant = replace(own, axis=None)
 
 
 def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistics, scheme: Scheme) -> None:

@@ -100,7 +100,10 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     scheme.add_argument("--symmetric", action="store_true", help="zero points of 0 (always with 16 bits)")
     scheme.add_argument("--power-of-two", action="store_true", help="scales that are powers of two")
     scheme.add_argument(
-        "--weights", choices=("per-channel", "per-tensor"), default="per-channel", help="scales of filters"
+        "--weights",
+        choices=("per-channel", "per-tensor"),
+        default="per-channel",
+        help="a scale for each output channel of a filter, or one for all; default: per-channel",
     )
 
 

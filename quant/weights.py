@@ -13,7 +13,7 @@ import numpy as np
 
 from tosa_engine.graph import Operator, QParams
 
-from .ranges import weight_qparams
+from .ranges import up_to_power_of_two, weight_qparams
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Block, Tensor
@@ -46,13 +46,14 @@ def from_rows(op: str, rows: Array, shape: Shape) -> Array:
     return rows.reshape(shape)
 
 
-def row_qparams(rows: Array, bits: int = 8) -> QParams:
-    """Symmetric QParams with one scale per row: the largest weight is the largest integer.
+def row_qparams(rows: Array, bits: int = 8, *, per_channel: bool = True, power_of_two: bool = False) -> QParams:
+    """Symmetric QParams with one scale per row, or one in all: the largest weight is the largest integer.
 
     With 4 bits, where that leaves most weights too few steps, the scale has the least mean square of rounding and
-    saturation.
+    saturation. With `power_of_two` scales are powers of two.
     """
-    own = weight_qparams(rows, 0)
+    rows = rows if per_channel else rows.reshape(1, -1)
+    own = weight_qparams(rows, 0, power_of_two=power_of_two and bits == 8)
     if bits == 8:
         return own
     largest = np.asarray(own.scale) * (LEVELS[8] / LEVELS[bits])
@@ -60,6 +61,8 @@ def row_qparams(rows: Array, bits: int = 8) -> QParams:
     best, least = largest, np.full(len(rows), np.inf)
     for clip in np.linspace(1.0, 0.3, CLIPS):
         scales = largest * clip
+        if power_of_two:
+            scales = np.array([up_to_power_of_two(scale) for scale in scales.tolist()])
         stored = np.clip(np.rint(real / scales[:, None]), -LEVELS[bits], LEVELS[bits])
         error = np.square(stored * scales[:, None] - real).sum(axis=1)
         best, least = np.where(error < least, scales, best), np.minimum(error, least)

@@ -208,6 +208,21 @@ def test_the_scales_for_4_bits_are_no_worse_than_those_of_the_largest_weight(see
     assert (found <= plain * (1 + 1e-12)).all()
 
 
+@pytest.mark.parametrize("weight_bits", [8, 4])
+@pytest.mark.parametrize(("per_channel", "power_of_two"), [(False, False), (True, True), (False, True)])
+def test_scales_of_weights_are_as_the_scheme_says(weight_bits: int, per_channel: bool, power_of_two: bool) -> None:
+    """One per filter, powers of two, or both, with 4 bits as with 8."""
+    scheme = Scheme(Method("minmax"), power_of_two=power_of_two, weights_per_channel=per_channel)
+    ready = attach(CHAIN, STATISTICS, scheme, weight_bits=weight_bits)
+    found = [ready.main.tensors[op.inputs[1]].quant for op in ready.main.operators if op.op == "CONV2D"]
+    for quant, channels in zip(found, (8, 8, 5), strict=True):
+        assert quant is not None
+        assert (quant.bits, len(quant.scale)) == (weight_bits, channels if per_channel else 1)
+        assert all(np.frexp(scale)[0] == 0.5 for scale in quant.scale) == power_of_two
+    one = [len(np.unique(t.data)) for t in quantize(ready).main.tensors.values() if t.name.endswith("_multiplier")]
+    assert (max(one) == 1) == (not per_channel or power_of_two)
+
+
 @pytest.mark.parametrize(
     ("op", "shape"), [("CONV2D", (5, 3, 2, 4)), ("DEPTHWISE_CONV2D", (3, 2, 4, 2)), ("MATMUL", (1, 4, 6))]
 )
