@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CONVOLUTIONS = {"CONV2D": (0,), "CONV3D": (0,), "DEPTHWISE_CONV2D": (2, 3), "TRANSPOSE_CONV2D": (0,)}  # output channels
 
 MOVED = frozenset({"RESHAPE", "TRANSPOSE", "SLICE", "TILE", "REVERSE", "IDENTITY", "PAD", "REDUCE_MAX", "REDUCE_MIN"})
+EXTREMES: Mapping[str, int] = {"REDUCE_MAX": -1, "REDUCE_MIN": 1}
 ROOM = 16.0  # times what a full factor makes a full product of: other factors may be as much smaller
 
 
@@ -42,12 +43,14 @@ def derived(ctx: Context, name: str) -> QParams | None:
         f"{name}: its range {found[0]:.4g} .. {found[1]:.4g} is what its operands can reach; quantize --statistics has "
         f"the range that was seen"
     )
+    ctx.reachable[name] = found
     return activation_qparams(*found, bits=bits, symmetric=bits == 16)
 
 
-def of_values(ctx: Context, name: str, values: Array, bits: int) -> QParams | None:
-    """The same of a function's results at all inputs."""
-    source, finite = ctx.tensor(name).source, values[np.isfinite(values)]
+def of_values(ctx: Context, name: str, base: str, inputs: Array, values: Array, bits: int) -> QParams | None:
+    """The same of a function's results at all inputs that `base` may have (its QParams may hold more)."""
+    low, high = ctx.reachable.get(base, (-np.inf, np.inf))
+    source, finite = ctx.tensor(name).source, values[np.isfinite(values) & (inputs >= low) & (inputs <= high)]
     if source is None or source.name or not finite.size:
         return None
     most = _of_product(ctx, name)
@@ -81,12 +84,27 @@ def _range(ctx: Context, op: Operator) -> Range | None:
     if op.op == "CLAMP" and operands[0] is not None:
         low, high = np.clip(operands[0], op.attributes["min_val"], op.attributes["max_val"]).tolist()
         return low, high
+    if op.op == "SUB" and (sign := _from_extreme(ctx, op)) and None not in operands[:2]:
+        low, high = COMBINED["SUB"](operands[:2])  # type: ignore[arg-type, misc]
+        return (low, min(high, 0.0)) if sign < 0 else (max(low, 0.0), high)
     combine = COMBINED.get(op.op)
     if combine is None:
         return None
     chosen = operands[1:] if op.op == "SELECT" else operands if op.op == "CONCAT" else operands[:2]
     known = [r for r in chosen if r is not None]
     return combine(known) if len(known) == len(chosen) else None
+
+
+def _from_extreme(ctx: Context, op: Operator) -> int:
+    """Of x - m: -1 where m is a maximum of x, so that nothing is above 0; 1 where it is a minimum; else 0."""
+    name, kinds = op.inputs[1], set[str]()
+    while name != op.inputs[0]:
+        producer = ctx.producers.get(name)
+        if producer is None or producer.op not in EXTREMES:
+            return 0
+        kinds.add(producer.op)
+        name = producer.inputs[0]
+    return EXTREMES[kinds.pop()] if len(kinds) == 1 else 0
 
 
 def _operand(ctx: Context, name: str) -> Range | None:

@@ -46,6 +46,7 @@ class Context:
     margins: dict[str, float] = field(default_factory=dict)
     wide_accumulators: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
+    reachable: dict[str, tuple[float, float]] = field(default_factory=dict)  # of tensors whose QParams are derived
     floats: frozenset[str] = frozenset()
     as_real: dict[str, str] = field(default_factory=dict)
     as_stored: dict[str, Quantized] = field(default_factory=dict)

@@ -16,7 +16,7 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .emit import Quantized, Wide
+from .emit import INT32_MAX, Quantized, Wide
 from .rules import Context, clamp_bounds, rule
 
 if TYPE_CHECKING:
@@ -68,23 +68,36 @@ def whole_numbers(ctx: Context, name: str) -> Wide | None:
 
 
 def _onto_accumulator(ctx: Context, op: Operator) -> bool:
-    """ADD or SUB of a constant to an int32 form: the constant takes the accumulator's scales."""
+    """ADD or SUB of a constant to an int32 form: the constant takes the accumulator's scales, which become coarser
+    where the sum wouldn't fit.
+    """
     for x, other, side in ((op.inputs[0], op.inputs[1], 0), (op.inputs[1], op.inputs[0], 1)):
         wide, constant = ctx.values.get(x), ctx.constant(other)
         if not isinstance(wide, Wide) or constant is None or op.op not in ("ADD", "SUB") or x in ctx.quant:
             continue
         if wide.scale == (1.0,) and whole_numbers(ctx, other) is None:  # steps of 1 are too coarse for a fraction
             continue
-        scales = np.asarray(wide.scale)
-        stored = np.rint(constant.astype(np.float64) / scales)
-        bound = wide.bound + int(np.abs(stored).max(initial=0))
         out, e = op.outputs[0], ctx.emitter
-        ctx.emitter.bounded(bound, "the accumulator with its bias", ctx.source_name(out))
+        bound = wide.bound + int(np.abs(_steps(ctx, other, wide)).max(initial=0))
+        excess = bound.bit_length() - 30 if bound > INT32_MAX else 0
+        if 0 < excess < wide.bound.bit_length() - 16:
+            wide = _shortened(ctx, wide, wide.bound.bit_length() - excess, f"{out}_acc")
+            bound = wide.bound + int(np.abs(_steps(ctx, other, wide)).max(initial=0))
+        e.bounded(bound, "the accumulator with its bias", ctx.source_name(out))
+        stored = _steps(ctx, other, wide)
         names = [wide.name, e.constant(other, types.i32, stored)]
         name = e.binary(op.op, names if side == 0 else names[::-1], f"{out}_acc")
         ctx.finish(out, Wide(name, wide.scale, bound))
         return True
     return False
+
+
+def _steps(ctx: Context, name: str, wide: Wide) -> Array:
+    """A constant in steps of an accumulator."""
+    constant = ctx.finite(name)
+    assert constant is not None
+    steps: Array = np.rint(constant.astype(np.float64) / np.asarray(wide.scale))
+    return steps
 
 
 @rule("MUL")
@@ -104,7 +117,7 @@ def product(ctx: Context, op: Operator) -> None:
     names, scale, bound = [], 1.0, 1
     room = _room(ctx, op)
     for side, operand in zip(("a", "b"), op.inputs, strict=False):
-        constant = ctx.constant(operand)
+        constant = ctx.finite(operand)
         if constant is not None:
             name, step = _fifteen_bits(ctx, operand, constant)
             names.append(name)

@@ -88,8 +88,9 @@ def emit(ctx: Context, op: Operator, base: str) -> None:
         if out not in ctx.quant:
             ctx.values[out] = ctx.fine[out]
             return
-    if out not in ctx.quant and (own := of_values(ctx, out, function(_inputs(x)), x.quant.bits)) is not None:
-        ctx.quant[out] = own
+    if out not in ctx.quant:
+        own = of_values(ctx, out, base, _inputs(x), function(_inputs(x)), x.quant.bits)
+        ctx.quant |= {out: own} if own is not None else {}
     quant = ctx.qparams(out)
     found = _zoomed(ctx, x, function, Goal(quant), out, base)
     if x.dtype is types.i16:

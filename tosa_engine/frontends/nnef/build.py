@@ -154,6 +154,12 @@ class Builder(Emitter):
         output = self.new_output(name, x.dtype, output_shape(name, self.shape_of(x), attributes))
         return self.composite(compose(name, x, output, attributes, self.location))
 
+    def within(self, tensor: Tensor, x: Tensor) -> Tensor:
+        """`tensor`, none of whose values is beyond those of `x` and 0: it takes over the hint of `x`."""
+        if tensor.quant is None and x.quant is not None and x.quant.axis is None and tensor.data is None:
+            tensor.quant = x.quant
+        return tensor
+
     # results
 
     def finish(self, name: str, result: Tensor) -> None:

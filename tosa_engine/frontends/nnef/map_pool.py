@@ -228,7 +228,7 @@ def sample(b: Builder, operation: Operation) -> Tensor:
     total = None
     for position, values in enumerate(_positions(b, extended_all(b, x, windows, border), windows)):
         term = _at(b, index, position, values)
-        total = term if total is None else b.binary("ADD", total, term)
+        total = term if total is None else b.within(b.binary("ADD", total, term), x)  # one term isn't 0
     assert total is not None
     return total
 
@@ -244,12 +244,13 @@ def desample(b: Builder, operation: Operation) -> Tensor:
     windows = reverse_spans(b, shape, arguments["size"], arguments, wanted)
     if math.prod(w.size for w in windows) > MOST_POSITIONS:
         raise b.unsupported(f"a window of {math.prod(w.size for w in windows)} elements; at most {MOST_POSITIONS}")
-    total = None
+    total, apart = None, all(w.stride > (w.size - 1) * w.dilation for w in windows)
     for position, place in enumerate(itertools.product(*(range(w.size) for w in windows))):
         term = _at(b, index, position, x)
         for axis, (j, w) in enumerate(zip(place, windows, strict=True)):
             term = _placed(b, spread(b, term, axis, w.stride), axis, j * w.dilation - w.before, w.output)
         total = term if total is None else b.binary("ADD", total, term)
+        total = b.within(total, x) if apart else total  # where windows don't overlap, one term isn't 0
     assert total is not None
     return total
 

@@ -43,7 +43,7 @@ def _operands(b: Builder, operation: Operation) -> tuple[Tensor, Tensor, Sequenc
         raise b.error(f"{wrong}; wanted [N, {2 * spatial}] and [N, 1]")
     flat = b.reshape(x, (1, shape[0], count(shape[1:])))
     maps = b.reshape(gathered(b, flat, b.reshape(items, (1, number_of))), (number_of, *shape[1:]))
-    return maps, rois, size
+    return b.within(maps, x), rois, size
 
 
 def _ends(b: Builder, rois: Tensor, axis: int, spatial: int) -> tuple[Tensor, Tensor]:
@@ -90,13 +90,13 @@ def avg_roi_pool(b: Builder, operation: Operation) -> Tensor:
 
 
 def _weighted(b: Builder, x: Tensor, axis: int, weights: Tensor) -> Tensor:
-    """One axis of every batch item times its matrix [N, cells, extent]."""
+    """One axis of every batch item times its matrix [N, cells, extent], whose rows add up to 1 or to 0."""
     shape = b.shape_of(x)
     order = [0, axis, *(i for i in range(1, len(shape)) if i != axis)]
     turned = b.transpose(x, order)
     rows = b.reshape(turned, (shape[0], shape[axis], count(shape) // (shape[0] * shape[axis])))
     found = b.reshape(matmul_of(b, weights, rows), (shape[0], b.shape_of(weights)[1], *(shape[i] for i in order[2:])))
-    return b.transpose(found, [order.index(i) for i in range(len(shape))])
+    return b.within(b.transpose(found, [order.index(i) for i in range(len(shape))]), x)
 
 
 def max_roi_pool(b: Builder, operation: Operation) -> Tensor:
