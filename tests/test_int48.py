@@ -228,5 +228,5 @@ def test_a_product_that_is_proved_to_fit_int32(variant: str, monkeypatch: pytest
     *_, last = session.plan().steps
     assert last.operators == "MATMUL+RESCALE"
     assert last.work is not None
-    assert last.work.bind.__qualname__.startswith("matmul_int.")
+    assert last.work.bind.__qualname__.startswith("matmul_pairs.")
     np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])

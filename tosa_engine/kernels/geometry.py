@@ -33,4 +33,5 @@ STRIPE: Final = 25  # MATMUL of floats: panels of the second matrix that are pac
 PACKED: Final = 26  # MATMUL of floats: 0 where the second matrix is read in place
 MERGE: Final = 27  # neighbouring blocks of an image that are done at once
 CUT: Final = 28  # 1: groups are cut between any panels, not only where tiles are
-SIZE: Final = 29
+CONSTANT: Final = 29  # MATMUL in quads: what is added to all sums
+SIZE: Final = 30

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import geometry as at
 from .bounds import fits_output, in_int32, sums_range
-from .epilogue import parameters
+from .epilogue import in_high_words, parameters
 from .int48 import scaling_numbers
 from .variants import MOST_ROWS, TILE, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, Loop, Work, flat, geometry
@@ -26,12 +26,49 @@ SPLIT_STEPS = (1 << 8) - 1
 
 
 def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
-    """MATMUL of int8, and of int16 whose sums fit int32."""
-    from . import tensor_loops
-
+    """MATMUL of int8, in quads where the variant has them."""
     if not fits_output(call):
         assert epilogue is None
         return matmul_wide(call)
+    simd = variant()
+    return (matmul_quads if simd.quads or simd.signed else matmul_pairs)(call, epilogue)
+
+
+def matmul_quads(call: Call, epilogue: Epilogue | None) -> Work:
+    from . import matmul_loops
+
+    simd = variant()
+    panels, steps = -(-call.W // 16), -(-call.C // 4)
+    g = {
+        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.STEPS: steps,
+        at.ZERO: call.A_zp + (0 if simd.signed else 128), at.REPEAT: call.B_zp, at.IN_PLACE: call.C % 4 == 0,
+        at.CONSTANT: call.C * call.A_zp * call.B_zp, at.PANELS: panels,
+        at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // call.C)),
+    }  # fmt: skip
+    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
+    g[at.GROUPS] = max(1, min(-(-panels // simd.panels), LEAST_UNITS // (g[at.BLOCKS] * call.N)))
+    scaling = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
+    shape, distances = geometry(g), np.arange(steps, dtype=np.int64) * 4
+    loop = matmul_loops.quads[0 if epilogue is None or in_high_words(scaling) else 1]
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
+        return Loop(loop, simd, x, y, shape, distances, *scaling, out)
+
+    rows = g[at.BLOCK] + MOST_ROWS
+    scratch = (
+        (np.dtype(np.int8), 64 if g[at.IN_PLACE] else g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), rows),
+        (np.dtype(np.int32), TILE + rows), (np.dtype(np.int8), steps * 128), (np.dtype(np.int8), (call.C + 1) * 16),
+        (np.dtype(np.int32), 5 * matmul_loops.PITCH), (np.dtype(np.int64), 2 * matmul_loops.PITCH),
+    )  # fmt: skip
+    cost = call.N * call.H * call.W * (call.C / 150 + 0.1)
+    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], cost, bind, scratch)
+
+
+def matmul_pairs(call: Call, epilogue: Epilogue | None) -> Work:
+    """MATMUL of int8, and of int16 whose sums fit int32, in pairs."""
+    from . import tensor_loops
+
     panels, pairs = -(-call.W // 16), -(-call.C // 2)
     g = {
         at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.STEPS: pairs,
@@ -62,7 +99,7 @@ def matmul_int16(call: Call, epilogue: Epilogue | None = None) -> Work:
         assert epilogue is None
         return matmul_wide(call)
     if epilogue is not None and in_int32(*sums_range(call)):
-        return matmul_int(call, epilogue)
+        return matmul_pairs(call, epilogue)
     return matmul_int48(call, epilogue)
 
 

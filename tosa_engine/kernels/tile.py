@@ -8,6 +8,8 @@ number of neighbours along K that one step takes:
             products added up at once. The caller takes away with the bias what 128 adds.
     pairs   int16, 2: one instruction multiplies pairs and adds them.
 
+A matrix product of bytes with two zero points has a term for each row, too; it stands in `c`, from TILE on.
+
 Sums wrap: the caller has proved that the result fits. Each kind has a plain twin with the same bytes.
 """
 
@@ -19,6 +21,7 @@ import numpy as np
 
 from ._jit import JIT, few_of, inline, jit, masks, native, rows_of
 from .scale import HIGH_WORDS, NR, scale_rows
+from .variants import TILE
 
 if JIT:
     from .tile_emit import scaled_tile, sums_tile
@@ -107,12 +110,22 @@ def _sums(kind: str, plain: Any) -> Any:
 sums_pairs = _sums("pairs", plain_pairs)
 
 
-def _scaled(kind: str, plain: Any, words: bool = False) -> Any:
+@inline
+def add_terms(c: Any, first: int, count: int, panels: int) -> None:
+    """c[panel, r, NR] += the term of row first + r for `count` rows; terms are in c from TILE on."""
+    for p in range(panels):
+        for r in range(count):
+            at = (p * count + r) * NR
+            for j in range(NR):
+                c[at + j] = np.int32(np.int64(c[at + j]) + np.int64(c[TILE + first + r]))
+
+
+def _scaled(kind: str, plain: Any, words: bool = False, terms: bool = False) -> Any:
     if not JIT:
         full1 = full2 = few1 = few2 = plain
     else:
         full1, full2, few1, few2 = (
-            scaled_tile(kind, words, full, two) for full in (True, False) for two in (False, True)
+            scaled_tile(kind, words, full, two, terms) for full in (True, False) for two in (False, True)
         )
 
     @inline
@@ -123,6 +136,8 @@ def _scaled(kind: str, plain: Any, words: bool = False) -> Any:
     ) -> None:  # fmt: skip
         if not native(simd):
             plain(a, rows, first, count, b, start, size, panels, c, offsets, steps)
+            if terms:
+                add_terms(c, first, count, panels)
         elif count == rows_of(simd):
             if panels == 1:
                 full1(
@@ -182,3 +197,6 @@ def _scaled(kind: str, plain: Any, words: bool = False) -> Any:
 # in high words where the scales allow it, and for any scale
 tiles_quads, tiles_pairs = _scaled("quads", plain_quads), _scaled("pairs", plain_pairs)
 any_quads, any_pairs = _scaled("quads", plain_quads, words=True), _scaled("pairs", plain_pairs, words=True)
+# and with a term for each row
+tiles_terms = _scaled("quads", plain_quads, terms=True)
+any_terms = _scaled("quads", plain_quads, words=True, terms=True)

@@ -9,6 +9,7 @@ from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
 from .scale import NR
+from .variants import TILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ class Tile:
     ) -> list[Any]:  # fmt: skip
         """The accumulators: a loop over `count` steps, unrolled as far as they go.
 
-        `begin` is what the accumulators of a row start with, zeros as a rule.
+        `begin` is what they start with, zeros as a rule.
         """
         lanes, kind = self.simd.lanes, self.kind
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
@@ -86,8 +87,8 @@ class Tile:
             return body
 
         clear = ir.Constant(e.vector(kind.total, lanes), [0] * lanes)
-        row = list(begin) if begin is not None else [clear] * (self.panels * self.parts)
-        k, totals = e.loop(builder, e.I64(0), count, UNROLL, row * self.rows, steps(UNROLL))
+        totals = list(begin) if begin is not None else [clear] * (self.rows * self.panels * self.parts)
+        k, totals = e.loop(builder, e.I64(0), count, UNROLL, totals, steps(UNROLL))
         return e.loop(builder, k, count, 1, totals, steps(1))[1]
 
     def _step(
@@ -116,14 +117,20 @@ class Tile:
             e.store(builder, value, c, e.I64(at), 4)
 
     def biases(self, builder: Any, target: Target) -> list[Any]:
-        """What a row's accumulators start with: the bias where they are scaled at once, else zeros."""
+        """What the accumulators start with: the bias where they are scaled at once, else zeros."""
         lanes = self.simd.lanes
         found = []
         for i in range(self.panels * self.parts):
             channel = builder.add(target.channel, e.I64(i * lanes))
             bias = e.load(builder, target.e32, channel, e.vector(e.I32, lanes), 4)
             found.append(builder.select(target.fused, bias, e.constant(lanes, e.I32, 0)))
-        return found
+        return found * self.rows
+
+    def with_terms(self, builder: Any, values: list[Any], terms: Any, first: Any) -> list[Any]:
+        """The values plus the term of their row; the tile's first one is terms[first]."""
+        rows = [builder.load(builder.gep(terms, [builder.add(first, e.I64(r))])) for r in range(self.rows)]
+        across = [e.spread(builder, row, self.simd.lanes) for row in rows]
+        return [builder.add(value, across[self._place(i)[0]]) for i, value in enumerate(values)]
 
     def store_scaled(self, builder: Any, sums: list[Any], target: Target) -> None:
         """out[to + row * stride + panel * NR + j] = the accumulators, scaled and clipped."""
@@ -206,10 +213,10 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
     return tile
 
 
-def scaled_tile(kind: str, words: bool, full: bool, two: bool) -> Any:
+def scaled_tile(kind: str, words: bool, full: bool, two: bool, terms: bool) -> Any:
     """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
-    They are scaled in high words, or by any scale in `words`.
+    They are scaled in high words, or by any scale in `words`. With `terms`, the sums of row r have c[TILE + r] added.
     """
 
     @intrinsic
@@ -239,6 +246,8 @@ def scaled_tile(kind: str, words: bool, full: bool, two: bool) -> Any:
             )  # fmt: skip
             c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
             begin = made.biases(builder, target)
+            if terms:
+                begin = made.with_terms(builder, begin, builder.gep(c_data, [e.I64(TILE)]), args[3])
             sums = _sums(made, context, builder, kinds, args, args[9], begin)
             with builder.if_else(fused) as (then, otherwise):
                 with then:
