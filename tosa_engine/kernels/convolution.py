@@ -125,7 +125,7 @@ KERNELS = {
     for key in ("i8_i8_i32_acci32", "i8_i4_i32_acci32", "i16_i8_i48_acci48", "fp32_fp32_fp32_accfp32")
 }
 KERNELS |= {
-    (op, key): Kernel(in_fp32(prepare), tensor_ops.CONV)
+    (op, key): Kernel(in_fp32(prepare), tensor_ops.CONV, clips=True)
     for op, prepare in (("CONV3D", trimmed(conv3d)), ("TRANSPOSE_CONV2D", transpose_conv2d))
     for key in CONV_SUMS
 }

@@ -92,12 +92,12 @@ def elementwise(
     return Work(blocks(count), cost * count, bind, over=over)
 
 
-def converting(formula: Formula, x: Array, out: Array) -> tuple[Loop, int]:
+def converting(formula: Formula, x: Array, out: Array, parameters: Array = NONE) -> tuple[Loop, int]:
     """A loop of a chain, without scratch, over all elements of two arrays; and its units."""
     from . import elementwise_loops
 
     g, a = walked((x.size,), [(x.size,)]), numbers(x)
-    loop = Loop(elementwise_loops.loop_of(formula), a, a, a, NONE, g, numbers(out), count=x.size)
+    loop = Loop(elementwise_loops.loop_of(formula), a, a, a, parameters, g, numbers(out), count=x.size)
     return loop.taking(0, 0), blocks(x.size)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array
-    from .work import Run
+    from .work import Limits, Run
 
 I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -72,10 +72,11 @@ def product(a: Any, b: Any) -> Any:
     return a * b
 
 
-def mul_float(format: str) -> Callable[[Call], Work]:
-    def mul(call: Call) -> Work:
-        formula = float_codes.formula_of("mul", product, 2, format, format)
-        return elementwise(call, formula, 0.2) if call["shift"] == 0 else violating(0)
+def mul_float(format: str) -> Callable[..., Work]:
+    def mul(call: Call, limits: Limits | None = None) -> Work:
+        if call["shift"] != 0:
+            return violating(0)
+        return float_codes.in_format(call, "mul", product, 2, format, 0.2, limits)
 
     return mul
 
@@ -244,7 +245,7 @@ KERNELS = {
 }
 for t in float_codes.FP:
     KERNELS |= {
-        ("MUL", f"{t}_{t}"): Kernel(mul_float(t), ("shift",)),
+        ("MUL", f"{t}_{t}"): Kernel(mul_float(t), ("shift",), clips=True),
         ("MAXIMUM", t): extremum_float("maximum", t, maximum, maximum_number),
         ("MINIMUM", t): extremum_float("minimum", t, minimum, minimum_number),
     }

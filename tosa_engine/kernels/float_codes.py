@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .elementwise import by_formula
+from .elementwise import by_formula, elementwise
 from .formula import Formula, cast, is_nan, magnitude, view, where
+from .work import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .work import Kernel
+    from ..spec.table import Call
+    from .work import Limits, Work
 
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 FP8: Final = ("fp8e4m3", "fp8e5m2")
@@ -98,6 +100,49 @@ def formula_of(
     return Formula(name, of_format(compute, operands, read, written), operands, **more)
 
 
+def of_format_clipped(compute: Callable[..., Any], operands: int, read: str, written: str) -> Callable[..., Any]:
+    """`of_format` and a CLAMP of the result as its format has it, which passes NaN on. The last two parameters are the
+    limits, which are no NaN; the upper one is no zero.
+    """
+
+    def computed(*numbers: Any) -> Any:
+        low, high = numbers[-2:]
+        found = store(compute(*(load(x, read) for x in numbers[:operands]), *numbers[operands:-2]), written)
+        number = load(found, written)
+        if written == "bf16":  # whose numbers, and NaNs as they are stored, are halves of those of float32
+            number = where(number < low, low, number)
+            return cast(view(where(high < number, high, number), np.uint32) >> 16, np.uint16)
+        found = where(number < low, store(low, written), found)
+        return where(high < number, store(high, written), found)
+
+    return computed
+
+
+def clipped_formula(name: str, compute: Callable[..., Any], operands: int, read: str, written: str) -> Formula:
+    """The formula of a row with a CLAMP behind it."""
+    return Formula(f"{name}_clamp", of_format_clipped(compute, operands, read, written), operands, parameters=2)
+
+
+def in_format(
+    call: Call, name: str, compute: Callable[..., Any], operands: int, format: str, cost: float, limits: Limits | None
+) -> Work:
+    """The work of a formula whose operands and result are of one format, with a CLAMP to `limits` behind it."""
+    if limits is None:
+        return elementwise(call, formula_of(name, compute, operands, format, format), cost)
+    formula = clipped_formula(name, compute, operands, format, format)
+    return elementwise(call, formula, cost + 0.1, np.array(limits, np.float32))
+
+
+def one_format(name: str, compute: Callable[..., Any], operands: int, cost: float, format: str) -> Callable[..., Work]:
+    """A `Kernel.prepare` that `clips`."""
+
+    def prepare(call: Call, limits: Limits | None = None) -> Work:
+        return in_format(call, name, compute, operands, format, cost, limits)
+
+    prepare.__name__ = name
+    return prepare
+
+
 def rows(
     op: str, compute: Callable[..., Any], operands: int, cost: float, keys: Mapping[str, str], *rules: str,
     result: bool = True, constants: tuple[str, ...] = (),
@@ -105,6 +150,11 @@ def rows(
     """Kernels of an operator for rows by the names of their formats; with rules, `compute` tests them. `result`: it is
     a float of the same format.
     """
+    if result and not rules:
+        return {
+            (op, key): Kernel(one_format(op.lower(), compute, operands, cost, t), constants, clips=True)
+            for t, key in keys.items()
+        }
     return {
         (op, key): by_formula(
             formula_of(op.lower(), compute, operands, t, t if result else None, tests=bool(rules)), cost, *rules,

@@ -17,7 +17,7 @@ from ..numerics.float_formats import round_to
 from ..spec.bind import bind
 from ..types import fp32
 from .elementwise import converting
-from .float_codes import formula_of
+from .float_codes import clipped_formula, formula_of
 from .work import Chain, Kernel, Work, loops_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..graph import Tensor
     from ..spec.table import Call
     from ..types import Array
-    from .work import Loop, Run
+    from .work import Limits, Loop, Run
 
 FP8 = ("fp8e4m3", "fp8e5m2")
 HALVES = ("fp16", "bf16")
@@ -41,15 +41,15 @@ def widened(array: Array) -> Array:
 
 def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.float32) -> Callable[..., Work]:
     """The work that `prepare` gives for the operator's row of fp32, on widened inputs; `result` is the type of what it
-    writes, before that is rounded.
+    writes, before that is rounded. A CLAMP that follows is done to the rounded result.
     """
 
     @wraps(prepare)
-    def prepare_narrow(call: Call, *more: Any) -> Work:
-        inner = prepare(_as_fp32(call), *more)
+    def prepare_narrow(call: Call, limits: Limits | None = None) -> Work:
         output = call.tensor(call.spec.outputs[0].name).dtype
-        is_constant = [call.tensors[a.name].data is not None for a in call.spec.inputs]
         rounds = output.is_float and output.storage != result
+        inner = prepare(_as_fp32(call), *([] if limits is None or rounds else [limits]))
+        is_constant = [call.tensors[a.name].data is not None for a in call.spec.inputs]
 
         def bind_narrow(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
             apart = [types.holds_floats(x) and x.dtype != np.float32 for x in inputs]
@@ -58,7 +58,7 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
             found = np.empty(outputs[0].shape, result) if rounds else outputs[0]
             run_inner = inner.bind(wide, [found])
             before = [converted(inputs[i], wide[i]) for i in moving]
-            behind = [converted(found, outputs[0])] if rounds else []
+            behind = [converted(found, outputs[0], limits)] if rounds else []
             return Chain(*before, *loops_of(run_inner, inner.units, 0, len(inner.scratch)), *behind)
 
         return Work(1, inner.cost, bind_narrow, inner.scratch, widest=max(inner.units, inner.widest))
@@ -70,10 +70,13 @@ def value(x: Any) -> Any:
     return x
 
 
-def converted(source: Array, target: Array) -> tuple[Loop, int]:
-    """The loop, and its units, that copies floats to another format; from float64, too."""
+def converted(source: Array, target: Array, limits: Limits | None = None) -> tuple[Loop, int]:
+    """The loop, and its units, that copies floats to another format, clamped there; from float64, too."""
     read, written = (types.from_numpy(x.dtype) or fp32 for x in (source, target))
-    return converting(formula_of("cast", value, 1, read.name, written.name), source, target)
+    if limits is None:
+        return converting(formula_of("cast", value, 1, read.name, written.name), source, target)
+    formula = clipped_formula("cast", value, 1, read.name, written.name)
+    return converting(formula, source, target, np.array(limits, np.float32))
 
 
 def _as_fp32(call: Call) -> Call:
@@ -101,4 +104,4 @@ def through_fp32(
 ) -> dict[tuple[str, str], Kernel]:
     """Kernels for rows of narrower floats by that of the row `wide`."""
     inner = kernels[op, wide]
-    return {(op, key): Kernel(in_fp32(inner.prepare), inner.constants) for key in keys}
+    return {(op, key): Kernel(in_fp32(inner.prepare), inner.constants, clips=True) for key in keys}

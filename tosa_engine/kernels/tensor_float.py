@@ -12,7 +12,7 @@ from .floats import through_fp32
 from .packing import TILES, buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
 from .trim import trimmed
 from .variants import MOST_ROWS, PANELS_OF_ONE, variant
-from .work import BUFFER_BYTES, LEAST_UNITS, Kernel, Loop, Work, aligned, constant, flat, geometry
+from .work import BUFFER_BYTES, LEAST_UNITS, Kernel, Limits, Loop, Work, aligned, constant, flat, geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ IN_PLACE_BYTES = 128 << 10  # of a second matrix that isn't packed
 FEW_ROWS = 8  # up to which the second matrix of a MATMUL isn't packed
 SMALL = 1 << 20  # products that aren't worth more units
 COLUMNS = 1024  # of a unit then
-Limits = tuple[float, float]
 NO_LIMITS: Limits = (-np.inf, np.inf)
 
 

@@ -193,7 +193,10 @@ KERNELS = {
     ("MAX_POOL2D", "i16"): Kernel(max_pool2d),
     ("MAX_POOL2D", "fp32"): Kernel(max_pool2d),
     **{("ARGMAX", f"{t}_i32"): Kernel(in_fp32(argmax)) for t in NARROW},
-    **{("AVG_POOL2D", key): Kernel(in_fp32(avg_pool2d_fp32), ("input_zp", "output_zp")) for key in POOL_SUMS},
-    **{("MAX_POOL2D", t): Kernel(in_fp32(max_pool2d)) for t in NARROW},
+    **{
+        ("AVG_POOL2D", key): Kernel(in_fp32(avg_pool2d_fp32), ("input_zp", "output_zp"), clips=True)
+        for key in POOL_SUMS
+    },
+    **{("MAX_POOL2D", t): Kernel(in_fp32(max_pool2d), clips=True) for t in NARROW},
 }
 KERNELS |= tensor_float.KERNELS

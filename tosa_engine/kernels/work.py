@@ -23,6 +23,7 @@ BLOCK: Final = 1024  # elements in a unit of an elementwise loop
 I32_MAX: Final = (1 << 31) - 1
 DONE: Final = -1
 Scratch = tuple["np.dtype[Any]", int]
+Limits = tuple[float, float]  # of a CLAMP of floats that follows
 if TYPE_CHECKING:
     # run(low, high, scratch) does the units low .. high - 1. It returns DONE, or a position in the output at or before
     # an element that violates a REQUIRE: `run` then asks the oracle which one it is

@@ -162,7 +162,7 @@ class Fusion:
         if call.spec.name == "TABLE":
             return self.table(call)
         if call.spec.name in ("ADD", "SUB", "MUL"):
-            return self.rescaled_binary(call)
+            return clipped(self, call) or self.rescaled_binary(call)
         if call.spec.name == "REDUCE_SUM":
             return fused_sum(self, call)
         return clipped(self, call) or self.epilogue(call)

@@ -1,4 +1,7 @@
-"""A CLAMP behind sums of floats becomes a part of their step, with the same bits."""
+"""A CLAMP behind sums of floats, or behind an elementwise operator, becomes a part of their step, with the same bits.
+
+Where results are rounded to fp16 or bf16, the CLAMP is of the rounded ones.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels import KERNELS
+from ..numerics.float_formats import round_to
 from .late import unknown
 from .steps import Step
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def clipped(fusion: Fusion, call: Call) -> Step | None:
-    """The step of a producer of floats with the CLAMP behind it.
+    """The step of an operator of floats with the CLAMP behind it.
 
     Left out are a CLAMP that ignores NaN, and one whose upper bound is a zero: the kernels' clip lets a zero of the
     other sign pass.
@@ -28,8 +32,9 @@ def clipped(fusion: Fusion, call: Call) -> Step | None:
     clamp = fusion.next(call.operator.outputs[0], "CLAMP")
     if clamp is None or clamp.nan_mode != "PROPAGATE":
         return None
+    bounds = np.array([clamp.min_val, clamp.max_val], np.float64)
     with np.errstate(over="ignore"):
-        low, high = (float(np.float32(bound)) for bound in (clamp.min_val, clamp.max_val))
+        low, high = (float(np.float32(bound)) for bound in round_to(bounds, clamp.in_out_t))
     if high == 0.0:
         return None
     work = kernel.prepare(call, (low, high))

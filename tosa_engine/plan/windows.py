@@ -5,6 +5,10 @@ PAD with this value can be part of their `pad`. MAX_POOL2D leaves out what lies 
 a type, but for a window that sees nothing else, which the operator's ERROR_IFs exclude. AVG_POOL2D counts the elements
 of a PAD and not those outside: it takes none.
 
+Convolutions of floats may multiply zeros outside their input, or leave them out (`tosa_extra_multiplies`), and kernels
+do either. Their products with finite weights are zeros of either sign, which change a sum in the sign of a zero at
+most; the bias ends that, unless it is -0.0. So a PAD of zeros is taken where weights are finite and no bias is -0.0.
+
 The operator with the larger `pad` has to be legal at the level that the graph runs at.
 
 A SLICE that cuts off the last rows and columns, which front ends write because TOSA's strides must come out even, is
@@ -13,7 +17,10 @@ padding of less than nothing: kernels end their windows where their output does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..graph import Operator
 from ..infer import levels, violations
@@ -79,7 +86,7 @@ def padding(pad: Call, reader: Call) -> list[int] | None:
     value, amounts = pad.constant("pad_const"), pad.constant("padding")
     if value is None or amounts is None or reader.spec.name not in WINDOWS:
         return None
-    return [int(n) for n in amounts] if outside(reader) == int(value.reshape(-1)[0]) else None
+    return [int(n) for n in amounts] if is_outside(reader, value.reshape(-1)[0]) else None
 
 
 def cut(part: Call, reader: Call) -> list[int] | None:
@@ -93,15 +100,27 @@ def cut(part: Call, reader: Call) -> list[int] | None:
     return [n for amount in gone for n in (0, -amount)]
 
 
-def outside(call: Call) -> int | None:
-    """The value that means the same in the input as nothing being there; None where there is no such integer."""
+def is_outside(call: Call, value: Any) -> bool:
+    """Whether a value in the input means the same as nothing being there."""
     dtype = call.tensor("input").dtype
+    if dtype.is_float:
+        return is_outside_of_floats(call, float(value))
     if not dtype.is_int:
-        return None
+        return False
     if call.spec.name == "MAX_POOL2D":
-        return dtype.minimum
+        return int(value) == dtype.minimum
     zero = call.constant("input_zp")
-    return None if zero is None else int(zero.reshape(-1)[0])
+    return zero is not None and int(zero.reshape(-1)[0]) == int(value)
+
+
+def is_outside_of_floats(call: Call, value: float) -> bool:
+    if call.spec.name == "MAX_POOL2D":
+        return value == -math.inf and call.nan_mode == "PROPAGATE"
+    weight, bias = call.constant("weight"), call.constant("bias")
+    if value != 0.0 or weight is None or bias is None:
+        return False
+    weight, bias = weight.astype(np.float32), bias.astype(np.float32)
+    return bool(np.isfinite(weight).all() and not np.signbit(bias[bias == 0.0]).any())
 
 
 def with_padding(calls: tuple[Call, ...], taken: Mapping[int, tuple[Call, ...]]) -> tuple[Call, ...]:
