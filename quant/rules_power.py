@@ -17,7 +17,7 @@ from tosa_engine import types
 from .emit import Quantized, Wide, stored_type
 from .ranges import activation_qparams
 from .rules import Context, rule
-from .rules_table import fine
+from .tables import fine
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator, QParams
