@@ -18,7 +18,6 @@ from .kinds import (
     Primitive,
     TensorOf,
     TupleOf,
-    Unknown,
     castable,
     described,
     substitute,
@@ -28,12 +27,10 @@ from .syntax import Expression, Invocation, Literal
 from .tree import short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .library import Declaration
     from .syntax import Place
-
-    Scope = Mapping[str, Kind]
 
 _NUMBERS: Final = (INTEGER, SCALAR)
 _UNDECLARED: Final = "isn't declared, nor is it one of NNEF 1.0.4"
@@ -49,35 +46,27 @@ class Voice(Protocol):
 
 
 class Invocations:
-    """Types of invocations within one body; a subclass has those of all expressions.
-
-    What is wrong is reported and has the type UNKNOWN.
-    """
+    """Types of invocations within one body. What is wrong is reported and has the type UNKNOWN."""
 
     def __init__(self, operations: Mapping[str, Declaration], generic: bool, voice: Voice) -> None:
         self.operations, self.generic = operations, generic
         self.report, self.warn, self.bend, self.refuse = voice.report, voice.warn, voice.bend, voice.refuse
 
-    def of(self, node: Expression, scope: Scope, outermost: bool = False) -> Kind:
-        """The type of an expression; `outermost` where a whole right side may return several tensors."""
-        raise NotImplementedError
-
-    def wrong(self, label: str, message: str, node: Expression) -> Unknown:
-        self.report(label, message, node.place)
-        return UNKNOWN
-
-    def invocation(self, node: Invocation, scope: Scope, outermost: bool) -> Kind:
+    def of(self, node: Invocation, type_of: Callable[[Expression], Kind], outermost: bool) -> Kind:
+        """The type of an invocation, from those of its arguments; `outermost` where it is a whole right side, which may
+        return several tensors.
+        """
         declaration = self.operations.get(node.operation)
         if declaration is None:
             for argument in node.arguments:
-                self.of(argument.value, scope)
+                type_of(argument.value)
             return self._undeclared(node)
         if declaration.vendor and declaration.name in vendor.UNDECLARED:
             self.bend("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node.place)
         if declaration.standard and declaration.name in DEPRECATED:
             self.warn("", deprecation(declaration.name), node.place)
         bound = bind(declaration, node, self.report, self.bend)
-        actual = {name: self.of(argument.value, scope) for name, argument in bound.items()}
+        actual = {name: type_of(argument.value) for name, argument in bound.items()}
         for name, argument in bound.items():
             parameter = declaration.parameter(name)
             if argument.name and parameter is not None and parameter.is_tensor and not declaration.vendor:
@@ -92,7 +81,8 @@ class Invocations:
                     (self.bend if _clear(got, wanted) else self.report)("NNEF.T4", message, value.place)
         if not outermost and not declaration.returns_one_tensor:
             message = f"'{node.operation}' doesn't return a single tensor: assign its results to identifiers first"
-            return self.wrong("NNEF.T16", message, node)
+            self.report("NNEF.T16", message, node.place)
+            return UNKNOWN
         if declaration.generic and not generic:
             return UNKNOWN
         if declaration.vendor and (outputs := vendor.outputs_of(node)):
@@ -102,7 +92,8 @@ class Invocations:
 
     def _undeclared(self, node: Invocation) -> Kind:
         if not node.operation.startswith(vendor.PREFIX):
-            return self.wrong("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node)
+            self.report("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node.place)
+            return UNKNOWN
         known = ", ".join(name for name in vendor.vendor_library() if name.startswith(vendor.PREFIX))
         why = f"; supported are: {known}" if vendor.EXAMPLE in self.operations else f" without 'extension {TRACT};'"
         self.refuse(f"operation '{node.operation}' isn't supported{why}", node.place)

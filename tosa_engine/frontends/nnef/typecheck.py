@@ -42,6 +42,9 @@ from .syntax import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .invocations import Voice
+    from .library import Declaration
+
     Scope = Mapping[str, Kind]
 
 # table 1 of section 3.3.3: the operations that operators on tensors stand for
@@ -53,8 +56,12 @@ UNARY_OPERATION_OF: Final = {"+": "copy", "-": "neg", "!": "not"}
 _NUMBERS: Final = (INTEGER, SCALAR)
 
 
-class Types(Invocations):
+class Types:
     """Types of expressions within one body. What is wrong is reported and has the type UNKNOWN."""
+
+    def __init__(self, operations: Mapping[str, Declaration], generic: bool, voice: Voice) -> None:
+        self.operations, self.report, self.warn = operations, voice.report, voice.warn
+        self.invocations = Invocations(operations, generic, voice)
 
     def of(self, node: Expression, scope: Scope, outermost: bool = False) -> Kind:
         """The type of an expression; `outermost` where a whole right side may return several tensors."""
@@ -67,7 +74,7 @@ class Types(Invocations):
         if isinstance(node, Sequence):
             return self._sequence(node, scope)
         if isinstance(node, Invocation):
-            return self.invocation(node, scope, outermost)
+            return self.invocations.of(node, lambda argument: self.of(argument, scope), outermost)
         if isinstance(node, Binary):
             return self._binary(node, scope)
         if isinstance(node, Unary):
@@ -79,6 +86,10 @@ class Types(Invocations):
         if isinstance(node, Comprehension):
             return self._comprehension(node, scope)
         return self._builtin(node, scope)
+
+    def wrong(self, label: str, message: str, node: Expression) -> Unknown:
+        self.report(label, message, node.place)
+        return UNKNOWN
 
     def _sequence(self, node: Sequence, scope: Scope) -> Kind:
         items = [self.of(item, scope) for item in node.items]
