@@ -1,4 +1,4 @@
-"""The numbers of `kernels/elementary.py` computed anew, with 60 digits or more."""
+"""The numbers of `kernels/elementary.py` computed anew, with 70 digits or more."""
 
 from __future__ import annotations
 
@@ -58,19 +58,28 @@ def wave(z: Decimal) -> Decimal:
     return total(pi(), lambda k: -square / (2 * k * (2 * k + 1)))
 
 
-def error_function(u: Decimal) -> Decimal:
-    """erf(x) / x of u = x^2 / 7.75 - 1"""
-    z = (u + 1) * D("7.75")
-    return 2 / pi().sqrt() * (-z).exp() * total(D(1), lambda k: 2 * z / (2 * k + 1))
+def error_function(middle: float) -> Function:
+    """erf(x) / x of u = x^2 / middle - 1"""
+
+    def of(u: Decimal) -> Decimal:
+        z = (u + 1) * D(middle)
+        return 2 / pi().sqrt() * (-z).exp() * total(D(1), lambda k: 2 * z / (2 * k + 1))
+
+    return of
 
 
 LEAST = (3 - 2 * D(2).sqrt()) ** 2
-FITS: dict[str, tuple[Function, Decimal, Decimal, float]] = {  # function, interval, log2 of the relative error
-    "EXP2": (grown, D("-0.5"), D("0.5"), -37.4),
-    "LOG": (logarithm, D(0), LEAST, -37.7),
-    "LOG2": (binary_logarithm, D(0), LEAST, -45.0),
-    "SIN": (wave, D(0), D("0.25"), -43.5),
-    "ERF": (error_function, D(-1), D(1), -39.5),
+FITS: dict[tuple[str, str], tuple[Function, Decimal, Decimal, float]] = {  # function, interval, log2 of its error
+    ("DOUBLE", "exp2"): (grown, D("-0.5"), D("0.5"), -37.4),
+    ("DOUBLE", "log"): (logarithm, D(0), LEAST, -37.7),
+    ("DOUBLE", "log2"): (binary_logarithm, D(0), LEAST, -45.0),
+    ("DOUBLE", "sin"): (wave, D(0), D("0.25"), -43.5),
+    ("DOUBLE", "erf"): (error_function(7.75), D(-1), D(1), -39.5),
+    ("SINGLE", "exp2"): (grown, D("-0.5"), D("0.5"), -20.9),
+    ("SINGLE", "log"): (logarithm, D(0), LEAST, -30.4),
+    ("SINGLE", "log2"): (binary_logarithm, D(0), LEAST, -30.4),
+    ("SINGLE", "sin"): (wave, D(0), D("0.25"), -27.1),
+    ("SINGLE", "erf"): (error_function(3.75), D(-1), D(1), -22.1),
 }
 
 
@@ -103,19 +112,19 @@ def error(function: Function, low: Decimal, high: Decimal, coefficients: tuple[f
     return float(worst)
 
 
-def cut(value: Decimal) -> float:
-    """Towards zero, to 29 bits."""
+def cut(value: Decimal, bits: int) -> float:
+    """Towards zero."""
     fraction, exponent = math.frexp(float(value))
-    return math.ldexp(math.trunc(math.ldexp(fraction, 29)), exponent - 29)
+    return math.ldexp(math.trunc(math.ldexp(fraction, bits)), exponent - bits)
 
 
-def pieces(power: int) -> tuple[float, float, float]:
-    """2^power / pi less the nearest even integer, in pieces of 29, 29 and 53 bits, times 2^-power."""
+def pieces(power: int, bits: int, kind: type) -> tuple[float, float, float]:
+    """2^power / pi less the nearest even integer, in two pieces of so many bits and a rounded one, over 2^power."""
     with localcontext() as context:
         context.prec = 120
         left = D(2) ** power / pi()
         left -= 2 * (left / 2).to_integral_value()
-        first = cut(left)
-        second = cut(left - D(first))
-        last = float(left - D(first) - D(second))
+        first = cut(left, bits)
+        second = cut(left - D(first), bits)
+        last = float(kind(left - D(first) - D(second)))
     return math.ldexp(first, -power), math.ldexp(second, -power), math.ldexp(last, -power)

@@ -81,6 +81,26 @@ def test_results_are_rounded_once(name: str, report: Callable[[str], None]) -> N
     assert units.max() <= 0.502, x[units.argmax()]
 
 
+@np.errstate(over="ignore")
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "reciprocal"])
+def test_fp16_of_every_pattern(name: str, report: Callable[[str], None]) -> None:
+    """In float32, and once more rounded: errors in units of fp16, where there are results of its own."""
+    right, low, high = FUNCTIONS[name]
+    bits = np.arange(1 << 16).astype(np.uint16)
+    x = bits.view(np.float16).astype(np.float64)
+    bits = bits[(x >= max(low, -65504)) & (x <= min(high, 65504)) & (x != 0 if low > 0 else x == x)]
+    wanted = np.array([right(float(v)) for v in bits.view(np.float16)])
+    got = run(
+        float_codes.of_format(elementary.in_single(getattr(elementary, name)), 1, "fp16", "fp16"), bits, np.uint16
+    )
+    finite = np.abs(wanted) < 65520
+    size = np.maximum(np.abs(wanted[finite]), 2.0**-14).astype(np.float16)
+    units = np.abs(got.view(np.float16)[finite] - wanted[finite]) / np.spacing(size).astype(np.float64)
+    report(f"{name} of fp16: errors of up to {units.max():.6f} units")
+    assert units.max() <= 0.502
+    assert np.isinf(got.view(np.float16)[~finite]).all()
+
+
 # the float32 nearest to multiples of pi / 2, and the sizes where groups end
 NEAR_MULTIPLES = [16367173 * 2.0**72, 10741887 * 2.0**11, 16573937 * 2.0**-16, 10057457 * 2.0**62, 5808979 * 2.0**18]
 ENDS = [size * (1 + step * 2.0**-23) for size in (2.0**50, 2.0**77, 2.0**104) for step in (-0.5, 0, 1)]
@@ -119,13 +139,15 @@ def test_powers_of_zeros() -> None:
         assert np.signbit(got).tolist() == [math.copysign(1, zero) < 0] * 3 + [False] * 6
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "power"])
+@pytest.mark.parametrize("wide", ["DOUBLE", "SINGLE"])
+@pytest.mark.parametrize("name", [*(name for name in FUNCTIONS if name != "reciprocal"), "power"])
 @np.errstate(all="ignore")
-def test_the_same_bits_at_every_place(name: str) -> None:
+def test_the_same_bits_at_every_place(name: str, wide: str) -> None:
     """In vectors of any alignment, in what is left of a line, alone, and in numpy."""
     rng = np.random.default_rng(1)
     operands = 2 if name == "power" else 1
     function = getattr(elementary, name)
+    function = elementary.in_single(function) if wide == "SINGLE" else function
     inputs = [np.exp2(rng.uniform(-20, 20, 517)).astype(np.float32) for _ in range(operands)]
     inputs[0][:8] = [0, -0.0, INF, 1e-45, 3e38, 1, 2, 0.5]
     wanted = function(*inputs)
@@ -137,8 +159,10 @@ def test_the_same_bits_at_every_place(name: str) -> None:
         g = walked((count,), [(count,)] * operands)
         arrays = [*own, *[own[0]] * (3 - operands)]
         assert loop(*arrays, g, g, out[first:], 0, count) == -1
-        got = out[first : first + count]
-        np.testing.assert_array_equal(got.view(np.int32), wanted[first : first + count].view(np.int32))
+        numbers = ~np.isnan(wanted[first : first + count])
+        got, right = (x[first : first + count].view(np.int32)[numbers] for x in (out, wanted))
+        np.testing.assert_array_equal(got, right)
+        np.testing.assert_array_equal(~np.isnan(out[first : first + count]), numbers)
         assert (out[first + count :] == -7).all()
 
 
@@ -153,16 +177,18 @@ def test_the_same_bits_with_any_number_of_threads(op: str) -> None:
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("name", FITS)
-def test_polynomials_are_what_their_comments_say(name: str) -> None:
-    function, low, high, exponent = FITS[name]
-    written = getattr(elementary, name)
+@pytest.mark.parametrize(("wide", "name"), FITS)
+def test_polynomials_are_what_their_comments_say(wide: str, name: str) -> None:
+    function, low, high, exponent = FITS[wide, name]
+    written = getattr(getattr(elementary, wide), name)
     assert interpolated(function, low, high, len(written)) == list(written)
     assert error(function, low, high, written) < 2.0**exponent
 
 
 def test_pieces_of_the_inverse_of_pi() -> None:
-    assert tuple(pieces(power) for power in (0, 27, 54, 81)) == tuple(found for _, found in elementary.GROUPS)
+    wanted = [pieces(power, 29, np.float64) for power in (0, 27, 54, 81)]
+    assert [found for _, found in elementary.DOUBLE.groups] == wanted
+    assert [found for _, found in elementary.SINGLE.groups] == [pieces(0, 13, np.float32)]
 
 
 CORNERS = {

@@ -50,5 +50,5 @@ def clamp_float(format: str) -> Callable[[Call], Work]:
 KERNELS = {("CLAMP", "i8"): Kernel(clamp_int), ("CLAMP", "i16"): Kernel(clamp_int)}
 for t in float_codes.FP:
     KERNELS |= {("CLAMP", t): Kernel(clamp_float(t))}
-for op, function, cost in (("ERF", erf, 1.5), ("SIGMOID", sigmoid, 0.9), ("TANH", tanh, 1.0)):
-    KERNELS |= float_codes.rows(op, function, 1, cost, {t: t for t in float_codes.FP})
+for op, function, cost in (("ERF", erf, 1.4), ("SIGMOID", sigmoid, 0.7), ("TANH", tanh, 0.75)):
+    KERNELS |= float_codes.elementary_rows(op, function, 1, cost)

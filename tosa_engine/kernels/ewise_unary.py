@@ -67,14 +67,17 @@ KERNELS |= {("BITWISE_NOT", key): NOT for key in ("i8", "i16", "i32")}
 for op, function, cost in (
     ("ABS", magnitude, 0.15),
     ("CEIL", ceil, 0.15),
-    ("COS", cos, 1.3),
-    ("EXP", exp, 0.7),
     ("FLOOR", floor, 0.15),
-    ("LOG", log, 0.8),
     ("RECIPROCAL", reciprocal, 0.15),
-    ("RSQRT", rsqrt, 0.5),
-    ("SIN", sin, 1.2),
 ):
     KERNELS |= float_codes.rows(op, function, 1, cost, {t: t for t in float_codes.FP})
+for op, function, cost in (
+    ("COS", cos, 1.0),
+    ("EXP", exp, 0.6),
+    ("LOG", log, 0.75),
+    ("RSQRT", rsqrt, 0.5),
+    ("SIN", sin, 1.0),
+):
+    KERNELS |= float_codes.elementary_rows(op, function, 1, cost)
 NEGATE = {t: f"{t}_acc{t}" for t in float_codes.FP}
 KERNELS |= float_codes.rows("NEGATE", negated, 1, 0.15, NEGATE, constants=ZERO_POINTS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .elementary import in_single
 from .elementwise import by_formula, elementwise
 from .formula import Formula, cast, is_nan, magnitude, view, where
 from .work import Kernel
@@ -162,3 +163,11 @@ def rows(
         )
         for t, key in keys.items()
     }  # fmt: skip
+
+
+def elementary_rows(
+    op: str, function: Callable[..., Any], operands: int, cost: float, *rules: str
+) -> dict[tuple[str, str], Kernel]:
+    """Kernels of a function that knows what it is computed in: for fp16 float32 is enough."""
+    wide = rows(op, function, operands, cost, {t: t for t in FP if t != "fp16"}, *rules)
+    return wide | rows(op, in_single(function), operands, cost / 2, {"fp16": "fp16"}, *rules)
