@@ -175,3 +175,20 @@ def test_functions_that_differ_in_what_they_enclose_have_names_of_their_own() ->
     for make in (_jit.jit, _jit.inline):
         names = [adding(step, make) for step in (1, 2, 1)]
         assert names[0] == names[2] != names[1]
+
+
+@pytest.mark.skipif(not _jit.JIT, reason="nothing is compiled without the JIT")
+def test_python_is_refused_a_function_that_only_compiled_code_calls() -> None:
+    """There is no machine code to call: without the refusal the process would end."""
+
+    @_jit.inline
+    def add(x: int) -> int:
+        return x + 1
+
+    @_jit.jit
+    def outer(x: int) -> int:
+        return add(x) * 2
+
+    with pytest.raises(TypeError, match="bad argument"):
+        add(1)
+    assert outer(1) == 4

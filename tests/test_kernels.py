@@ -194,7 +194,7 @@ def test_an_unknown_variant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", "avx2")
-    monkeypatch.setattr("tosa_engine.kernels._jit.features", frozenset)
+    monkeypatch.setattr("tosa_engine.kernels._jit.host.features", frozenset)
     with pytest.raises(Unsupported, match="has no avx2"):
         variants.variant()
 

@@ -184,7 +184,13 @@ def test_an_error_in_any_worker_ends_the_run(large: graph.Graph, monkeypatch: py
 
 def test_a_worker_tells_a_failure_together_with_its_units() -> None:
     """Who counts units as done has told by then what it saw in them: the first worker goes on when all are done."""
-    from tosa_engine.kernels import walk
+    from tosa_engine.kernels import _jit, walk
+
+    share = walk.share
+
+    @_jit.jit
+    def second_worker(program: int, state: int, shared: int) -> None:
+        share(program, 0, 1, 2, state, shared)
 
     net, size = Net(), 1 << 21
     net.op("ADD", "y", types.i32, net.input("x", types.i32, size), net.const(types.i32, [1]))
@@ -195,7 +201,7 @@ def test_a_worker_tells_a_failure_together_with_its_units() -> None:
     for value, told in ((0, walk.FINISHED), ((1 << 31) - 1, 0)):
         program.state.fill(0)
         workspace.view("x")[...] = np.arange(size) // (size - 1) * value  # the last one only
-        walk.share(program.address, 0, 1, 2, program.state_address, words.ctypes.data)
+        second_worker(program.address, program.state_address, words.ctypes.data)
         assert (done[0], words[walk.FAILED // walk.WORD]) == (workspace.steps[0].units, told)
 
 

@@ -10,31 +10,30 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from . import types
 from .check import validate
 from .errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
 from .feeds import check_feeds, unsigned_borders
 from .graph import Graph
-from .numerics.float_formats import FORMATS
 from .plan import Plan, Step, expand, make_plan, plan_in_parts
-from .plan.apart import Apart
 from .plan.batch import in_part
+from .plan.prepared import Prepared
 from .plan.team import Team
-from .plan.workspace import Workspace
 from .probe import name_of, select
 from .state import SessionVariables
 from .target import Target
+from .verdict import compare, violation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from .graph import Tensor
+    from .plan.workspace import Workspace
     from .probe import Watcher
     from .types import Array, DType, Shape
 
@@ -92,7 +91,7 @@ class Session:
         self.inputs = [_port(t, unsigned) for t in self._fed]
         self.outputs = [_port(t, unsigned) for t in self.graph.outputs]
         self._names = [p.name for p in self.outputs]
-        self._plans: OrderedDict[frozenset[str], _Prepared] = OrderedDict()
+        self._plans: OrderedDict[frozenset[str], Prepared] = OrderedDict()
         self._lock = threading.Lock()
         self._team = Team(self.threads)
         self._level = (target or Target()).level
@@ -126,7 +125,7 @@ class Session:
         return found
 
     def _run(
-        self, prepared: _Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
+        self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
     ) -> list[Array] | None:
         """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
         if prepared.plan.apart:
@@ -148,7 +147,7 @@ class Session:
                     if failed is not None and parts > 1:
                         return None
                     if failed is not None:
-                        _verdict(workspace, failed)
+                        violation(workspace, failed)
                     for name, array in zip(wanted, found, strict=True):
                         np.copyto(in_part(array, part, parts), workspace.view(name))
                 return found
@@ -156,7 +155,7 @@ class Session:
             workspace.around.look = None
             prepared.give_back(workspace)
 
-    def _run_apart(self, prepared: _Prepared, wanted: list[str], feeds: Mapping[str, Array]) -> list[Array] | None:
+    def _run_apart(self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array]) -> list[Array] | None:
         """Outputs, whose parts the workers share."""
         ports = {port.name: port for port in self.outputs}
         found = {name: np.empty(ports[name].shape, ports[name].dtype) for name in wanted}
@@ -199,12 +198,12 @@ class Session:
         """What failed in a part, as it fails when all samples run at once."""
         plan = make_plan(self.graph.copy(), level=self._level)
         try:
-            self._run(_Prepared(plan, None), wanted, feeds, ())
-        except RequireViolation as violation:
-            return violation
+            self._run(Prepared(plan, violation), wanted, feeds, ())
+        except RequireViolation as found:
+            return found
         return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
 
-    def _prepared(self, keep: frozenset[str]) -> _Prepared:
+    def _prepared(self, keep: frozenset[str]) -> Prepared:
         with self._lock:
             if keep not in self._plans:
                 graph = self.graph.copy()  # a plan records folded constants in its graph
@@ -212,7 +211,7 @@ class Session:
                     plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
                 else:
                     plan = plan_in_parts(graph, self._level, self.threads)
-                self._plans[keep] = _Prepared(plan, _compare if self.checked else None)
+                self._plans[keep] = Prepared(plan, violation, compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(keep)
@@ -221,7 +220,7 @@ class Session:
     def _after(self, main: str, workspace: Workspace, step: Step, watched: Sequence[Watched]) -> None:
         """What happens behind a step of the main block: checks and probes."""
         if self.checked:
-            _compare(workspace, step)
+            compare(workspace, step)
         self._look(main, workspace, step, watched)
 
     def _look(self, region: str, workspace: Workspace, step: Step | None, watched: Sequence[Watched]) -> None:
@@ -250,88 +249,3 @@ def _load(path: str | os.PathLike[str]) -> Graph:
 def _port(tensor: Tensor, unsigned: set[str]) -> Port:
     assert tensor.shape is not None
     return Port(tensor.name, tensor.shape, tensor.dtype.storage, tensor.dtype, tensor.name in unsigned)
-
-
-class _Prepared:
-    """A plan with the workspaces of past runs, for runs that come at the same time."""
-
-    def __init__(self, plan: Plan, after: Callable[[Workspace, Step], None] | None) -> None:
-        self.plan, self._after = plan, after
-        self._free: list[Workspace] = []
-        self._apart: list[Apart] = []
-        self._lock = threading.Lock()
-
-    def borrow(self, workers: int) -> Workspace:
-        with self._lock:
-            if self._free:
-                return self._free.pop()
-        workspace = Workspace(self.plan, workers)
-        workspace.around.failed, workspace.around.after = _verdict, self._after
-        return workspace
-
-    def give_back(self, workspace: Workspace) -> None:
-        with self._lock:
-            self._free.append(workspace)
-
-    @contextmanager
-    def borrowed_apart(self, workers: int) -> Iterator[Apart]:
-        with self._lock:
-            found = self._apart.pop() if self._apart else None
-        found = found or Apart(self.plan, workers)
-        try:
-            yield found
-        finally:
-            with self._lock:
-                self._apart.append(found)
-
-
-def _arguments(workspace: Workspace, step: Step) -> dict[str, Any]:
-    call = step.calls[-1]  # those before it only move elements
-    found: dict[str, Any] = {}
-    for argument in call.spec.inputs:
-        tensors = call.tensors[argument.name]
-        found[argument.name] = (
-            [workspace.view(t.name) for t in tensors] if isinstance(tensors, list) else workspace.view(tensors.name)
-        )
-    return found
-
-
-def _verdict(workspace: Workspace, step: Step) -> None:
-    """A kernel saw a REQUIRE fail: the oracle says which one, where and with which values."""
-    from .oracle import context, run_operator
-
-    call = step.calls[-1]
-    run_operator(call, _arguments(workspace, step), context(call.graph, workspace.around.variables))
-    message = f"the kernel of {step.operators} saw a REQUIRE fail, the oracle none"
-    raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output)
-
-
-def _compare(workspace: Workspace, step: Step) -> None:
-    """Compute the operator with the oracle too; the kernel saw no REQUIRE fail. Effects aren't done twice."""
-    from .oracle import run_operator
-
-    if not all(call.spec.pure for call in step.calls):
-        return
-    try:
-        (wanted,) = run_operator(step.calls[0], _arguments(workspace, step))
-    except RequireViolation as violation:
-        message = f"the oracle of {step.operators} saw a REQUIRE fail, the kernel none: {violation}"
-        raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output) from violation
-    got = workspace.view(step.output)
-    if _same(got, wanted):
-        return
-    where = tuple(int(i) for i in np.argwhere(got != wanted)[0])
-    message = f"kernel and oracle of {step.operators} differ at {list(where)}: {got[where]} and {wanted[where]}"
-    raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output)
-
-
-def _same(got: Array, wanted: Array) -> bool:
-    """Equal, or for floats close: the oracle adds up in float64, the kernels in float32."""
-    dtype = types.from_numpy(got.dtype)
-    if dtype is None or not dtype.is_float:
-        return bool(np.array_equal(got, wanted))
-    room = max(1e-4, 2.0 ** (1 - FORMATS[dtype].fraction_bits))
-    with np.errstate(invalid="ignore"):
-        got, wanted = got.astype(np.float64), wanted.astype(np.float64)
-    largest = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
-    return bool(np.allclose(got, wanted, rtol=room, atol=room * largest, equal_nan=True))
