@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
 LINE: Final = 64  # bytes of a line of a cache
+EACH: Final = FEW + 1  # the case of tiles of each shape; rows may be 0, where no tile is tall
 AHEAD: Final = 48  # bytes of the next weights that are fetched in a step: those of a pair in WINDOW steps
 
 
@@ -214,12 +215,12 @@ def multiply_few(
             ahead = builder.gep(following, [builder.mul(chunks, e.I64(i * PAIRS * AHEAD))])
             count = tall if i == WINDOW - 1 else rows
             done = builder.append_basic_block("multiplied")
-            which = builder.switch(builder.select(builder.icmp_signed("!=", each, e.I64(0)), e.I64(0), count), done)
-            for case in range(FEW + 1):
+            which = builder.switch(builder.select(builder.icmp_signed("!=", each, e.I64(0)), e.I64(EACH), count), done)
+            for case in (*range(1, FEW + 1), EACH):
                 which.add_case(e.I64(case), builder.append_basic_block(f"few{case}"))
                 builder.position_at_end(which.cases[-1][1])
-                shape = _rows_of_each(i) if case == 0 else (case, range(case))
-                emit_few(builder, variant, i, *shape, pitch, v, point, w, ahead, m, chunks)
+                tiles, wide = _rows_of_each(i) if case == EACH else (case, range(case))
+                emit_few(builder, variant, i, tiles, wide, pitch, v, point, w, ahead, m, chunks)
                 builder.branch(done)
             builder.position_at_end(done)
         return context.get_dummy_value()
