@@ -250,11 +250,11 @@ def test_every_variant_equals_the_oracle(variant: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 
     @settings(max_examples=60)
-    @given(problems(), st.sampled_from([0, winograd.KEPT]))
-    def run(problem: tuple[Call, Array, int], kept: int) -> None:
+    @given(problems(), st.sampled_from([0, winograd.KEPT]), st.sampled_from([0, winograd.CACHED]))
+    def run(problem: tuple[Call, Array, int], kept: int, cached: int) -> None:
         call, x, parts = problem
         assume(winograd.suits(call))
-        with mock.patch.multiple(winograd, KEPT=kept, AT_ONCE=1):
+        with mock.patch.multiple(winograd, KEPT=kept, CACHED=cached, AT_ONCE=1):
             np.testing.assert_array_equal(transformed(call, x, parts), wanted(call, x))
 
     run()
@@ -391,7 +391,7 @@ def test_products_use_the_instructions_of_each_variant(name: str) -> None:
     builder = ir.IRBuilder(function.append_basic_block())
     rows = max(block_rows(simd.lanes))
     pitch, again = e.I64(rows), ir.Constant(ir.IntType(1), 0)
-    emit_product(builder, simd, rows, pitch, *function.args, again, e.I64(1))
+    emit_product(builder, simd, rows, pitch, *function.args, again, e.I64(1), e.I64(0))
     builder.ret_void()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
     text = machine.emit_assembly(llvm.parse_assembly(str(module)))

@@ -189,6 +189,8 @@ def sizes(call: Call, simd: Variant) -> Array:
         at.POINT: unit * chunks * at.CHUNK + line, at.LATE: late * AT_ONCE, at.WEIGHT_POINT: in_weights + late * line,
         at.LANES: simd.lanes, at.AT_FEW: late and tiles <= at.FEW and simd.lanes >= at.FEWEST_LANES,
     }  # fmt: skip
+    weights = at.POINTS * chunks * at.CHUNK * panels * columns
+    places[at.FETCHED] = weights if not late and 2 * weights > CACHED else 0
     g = np.zeros(at.SIZE, np.int64)
     for place, value in places.items():
         g[place] = value

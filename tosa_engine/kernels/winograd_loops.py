@@ -21,6 +21,7 @@ from .winograd_places import (
     CHUNKS,
     COLUMNS,
     DEPTH,
+    FETCHED,
     FEW,
     GROUP,
     HEIGHT,
@@ -190,7 +191,9 @@ def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any
                 left = p * g[POINT] + ((block * g[CHUNKS] + chunk - block) * g[ROWS] + row) * CHUNK
                 to = (row * POINTS + p) * columns
                 if native(simd):
-                    product.multiply(simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0, factor)
+                    product.multiply(
+                        simd, rows, g[ROWS], v, left, u, weights, m, to, chunks, chunk > 0, factor, g[FETCHED]
+                    )
                 else:
                     plain_product(rows, g[ROWS], columns, v, left, u, weights, m, to, chunks, chunk > 0, factor)
                 row += rows

@@ -46,7 +46,8 @@ WEIGHT_POINT: Final = 22  # elements from one point of the transformed weights t
 IN_26_BITS: Final = 23  # 1: 64 times a sum with its bias fits int32, and so do the epilogue's parameters for it
 LANES: Final = 24  # columns of a vector
 AT_FEW: Final = 25  # 1: weights are transformed in registers
-SIZE: Final = 26
+FETCHED: Final = 26  # elements of transformed weights that are fetched ahead: more than a second-level cache keeps
+SIZE: Final = 27
 
 
 def block_rows(lanes: int) -> range:

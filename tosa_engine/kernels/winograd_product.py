@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
 LINE: Final = 64  # bytes of a line of a cache
 EACH: Final = FEW + 1  # the case of tiles of each shape; rows may be 0, where no tile is tall
+DISTANCE: Final = 4096  # bytes from weights that are multiplied to those that are fetched meanwhile
 AHEAD: Final = 48  # bytes of the next weights that are fetched in a step: those of a pair in WINDOW steps
 
 
@@ -56,9 +57,11 @@ def _multiplied(builder: Any, sums: Sequence[Any], factor: Any) -> list[Any]:
 
 def emit_product(
     builder: Any, variant: Variant, rows: int, pitch: Any, v: Any, u: Any, m: Any, chunks: Any, again: Any,
-    factor: Any,
+    factor: Any, fetched: Any,
 ) -> None:  # fmt: skip
-    """m[rows, COLUMNS] = products of pairs times `factor`; `v`, `u` and `m` point to 32 bits."""
+    """m[rows, COLUMNS] = products of pairs times `factor`; `v`, `u` and `m` point to 32 bits. Before the address
+    `fetched`, weights are brought to the second-level cache DISTANCE ahead.
+    """
     lanes, columns = variant.lanes, columns_of(variant.lanes)
     kind, vectors = e.vector(e.I32, lanes), columns // lanes
     vnni = any("vnni" in need for need in variant.needs)
@@ -66,6 +69,10 @@ def emit_product(
 
     def steps(v: Any, u: Any, *sums: Any) -> list[Any]:
         new = list(sums)
+        # no condition that is known ahead of the loop, of which the compiler would make two
+        with builder.if_then(builder.icmp_unsigned("<", builder.ptrtoint(u, e.I64), fetched)):
+            for line in range(0, UNROLL * columns * 4, LINE):
+                _prefetch(builder, builder.gep(u, [e.I64((DISTANCE + line) // 4)]))
         for step in range(UNROLL):
             weights = [e.load(builder, u, e.I64(step * columns + j * lanes), kind, 4) for j in range(vectors)]
             for r in range(rows):
@@ -89,18 +96,20 @@ def emit_product(
 @intrinsic
 def multiply(
     typingctx: Any, simd: Any, rows: Any, pitch: Any, v: Any, first: Any, u: Any, start: Any, m: Any, to: Any,
-    chunks: Any, again: Any, factor: Any,
+    chunks: Any, again: Any, factor: Any, fetched: Any,
 ) -> Any:  # fmt: skip
-    """plain_product."""
+    """plain_product; weights are fetched up to the element `fetched`, 0 for none."""
     index = numba_types.int64
-    sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean, index)
+    sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean, index, index)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds, variant = signature.args, signature.args[0].variant
-        _, rows, pitch, _, first, _, start, _, to, chunks, again, factor = args
+        _, rows, pitch, _, first, _, start, _, to, chunks, again, factor, fetched = args
         again = builder.icmp_unsigned("!=", again, again.type(0))
         v = builder.gep(e.pointer(context, builder, kinds[3], args[3], e.I16), [first])
-        u = builder.gep(e.pointer(context, builder, kinds[5], args[5], e.I16), [start])
+        u = e.pointer(context, builder, kinds[5], args[5], e.I16)
+        fetched = builder.ptrtoint(builder.gep(u, [fetched]), e.I64)
+        u = builder.gep(u, [start])
         m = builder.gep(e.pointer(context, builder, kinds[7], args[7], e.I32), [to])
         v, u = (builder.bitcast(data, e.I32.as_pointer()) for data in (v, u))
         done = builder.append_basic_block("multiplied")
@@ -108,7 +117,7 @@ def multiply(
         for count in block_rows(variant.lanes):
             which.add_case(e.I64(count), builder.append_basic_block(f"rows{count}"))
             builder.position_at_end(which.cases[-1][1])
-            emit_product(builder, variant, count, pitch, v, u, m, chunks, again, factor)
+            emit_product(builder, variant, count, pitch, v, u, m, chunks, again, factor, fetched)
             builder.branch(done)
         builder.position_at_end(done)
         return context.get_dummy_value()
@@ -163,6 +172,9 @@ def emit_few(
     def step(w: Any, ahead: Any, *carried: Any) -> list[Any]:
         lines, new = carried[:WINDOW], list(carried[WINDOW:])
         _prefetch(builder, ahead)
+        if i == 0:
+            for line in range(0, TAPS * size, LINE):
+                _prefetch(builder, builder.gep(w, [e.I64(DISTANCE + line)]))
 
         weights = to_reduced(builder, _line_of_weights(builder, i, w))
         for place, (j, r) in enumerate(sums_at):
