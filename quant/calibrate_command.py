@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from tosa_engine.commands.common import add_model, add_nnef, at_least, inverted_of, load_model
 from tosa_engine.errors import DataError, UsageError
 
-from .command_tools import QUANT_FILE, check_output, filters, warn
+from .command_tools import QUANT_FILE, check_output, filters, needs_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 METHODS: Final = ("minmax", "average", "percentile", "mse", "entropy")
 SUFFIX: Final = ".stats.json"
+PERCENTILE: Final = 99.99
 
 
 class _Calibrate:
@@ -60,6 +61,7 @@ class _Calibrate:
         _check(args)
         check_output(args.output, (".quant",))
         graph = load_model(args.model, inverted_of(args))
+        needs_floats(graph, args.model)
         scheme = scheme_of(args)
         kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
         statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
@@ -94,7 +96,11 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     scheme = parser.add_argument_group("ranges")
     scheme.add_argument("--method", choices=METHODS, help="how a range is chosen; default: mse, with 16 bits minmax")
     scheme.add_argument(
-        "--percentile", type=float, default=99.99, metavar="P", help="covered by --method percentile; default: 99.99"
+        "--percentile",
+        type=float,
+        default=PERCENTILE,
+        metavar="P",
+        help="covered by --method percentile; default: 99.99",
     )
     scheme.add_argument("--bits", type=int, choices=(8, 16), default=8, help="of activations; default: 8")
     scheme.add_argument("--symmetric", action="store_true", help="zero points of 0 (always with 16 bits)")
@@ -107,12 +113,39 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def scheme_flags(args: argparse.Namespace) -> list[str]:
+    """The flags of `add_scheme` that ask for something else than the default."""
+    given = {
+        "--method": args.method is not None, "--percentile": args.percentile != PERCENTILE, "--bits": args.bits != 8,
+        "--symmetric": args.symmetric, "--power-of-two": args.power_of_two, "--weights": args.weights != "per-channel",
+    }  # fmt: skip
+    return [flag for flag, on in given.items() if on]
+
+
+def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
+    """Flags of `add_data` that are about nothing here; `counted`: what --samples counts is elsewhere.
+
+    Raises UsageError.
+    """
+    flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+    images = [f"--image-{name}" for name, value in flags.items() if value is not None]
+    if images and not args.data:
+        raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
+    if args.seed and not args.random:
+        raise UsageError("--seed is for --random")
+    if args.samples is not None and not (args.data or args.random or counted):
+        raise UsageError("--samples counts those of --data or --random, and neither is given")
+
+
 def _check(args: argparse.Namespace) -> None:
     sources = {"--data": args.data, "--random": args.random, "--merge": args.merge}
     given = [flag for flag, value in sources.items() if value]
     if len(given) != 1:
         got = " and ".join(given) if given else "none"
         raise UsageError(f"calibration needs one of --data, --random and --merge; got {got}")
+    check_data(args)
+    if args.merge and args.first:
+        raise UsageError("--from is for data; --merge takes whole statistics")
     if args.engine != "dask" and (args.workers or args.scheduler):
         raise UsageError("--workers and --scheduler are for --engine dask")
     if args.workers and args.scheduler:
@@ -124,6 +157,8 @@ def scheme_of(args: argparse.Namespace) -> Scheme:
     from .calibrate import Scheme
     from .methods import Method, default_method
 
+    if args.percentile != PERCENTILE and args.method != "percentile":
+        raise UsageError("--percentile is for --method percentile")
     symmetric = args.symmetric or args.bits == 16
     method = Method(args.method or default_method(args.bits), args.percentile, args.bits, symmetric)
     return Scheme(method, symmetric, args.power_of_two, args.weights == "per-channel")

@@ -44,6 +44,13 @@ def load_with(model: str, quant: Mapping[str, QParams] | None = None) -> Graph:
     return graph
 
 
+def needs_floats(graph: Graph, model: str) -> None:
+    """Raises UsageError for a graph without floats: it is what quantization makes."""
+    tensors = graph.main.tensors.values()
+    if not any(tensor.dtype.is_float for tensor in tensors):
+        raise UsageError(f"'{model}' computes in integers already: give the float model")
+
+
 def _is_nnef(path: Path) -> bool:
     from tosa_engine.load import is_nnef
 
@@ -71,7 +78,9 @@ def given_quant(model: str, file: str | None, inverted_scales: bool | None) -> M
             return checked(document, graph_quant.read(file, bool(inverted_scales)), inverted_scales)
     if file is not None:
         return graph_quant.read(file, bool(inverted_scales))
-    raise UsageError(f"'{model}' has no {QUANT_FILE} inside: give one with --quant, or make one with calibrate")
+    raise UsageError(
+        f"'{model}' has no {QUANT_FILE} inside: give one with --quant (calibrate makes one), or samples with --data"
+    )
 
 
 def filters(model: str, inverted_scales: bool | None = None) -> dict[str, Array]:

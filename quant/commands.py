@@ -8,7 +8,7 @@ from tosa_engine.commands.common import add_model, add_nnef, inverted_of
 
 from .calibrate_command import add_data, add_scheme, scheme_of
 from .calibrate_command import command as calibrate
-from .command_tools import QUANT_FILE, check_output, given_quant, load_with, warn
+from .command_tools import QUANT_FILE, check_output, given_quant, load_with, needs_floats, warn
 from .quantize_command import add_layers, add_methods, check, rules_of, with_samples
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
     if args.statistics is None:
         return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset(), None
     graph, scheme, rules = load_with(args.model), scheme_of(args), rules_of(args)
+    needs_floats(graph, args.model)
     block = prepared(graph).main
     precisions = resolved(block, scheme, rules, args.weight_bits)
     print(f"precision: {described(precisions)}")

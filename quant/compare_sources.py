@@ -9,7 +9,7 @@ from tosa_engine.compare.dumps import is_dump, open_dump
 from tosa_engine.errors import DataError, UsageError, raise_all
 
 from . import graph_quant
-from .calibrate_command import samples_of
+from .calibrate_command import check_data, samples_of
 from .sides import Model, Side, missing_inputs, read_model
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Sources:
             raise UsageError("-i and --data or --random both say what the inputs are: give one of them")
         if args.data and args.random:
             raise UsageError("--data and --random both say what the inputs are: give one of them")
+        check_data(args, counted=True)
         quant = graph_quant.read(args.quant) if args.quant is not None else {}
         self.paths: list[str] = args.sides
         self._dumps = {path: open_dump(path) for path in self.paths if is_dump(path)}

@@ -112,10 +112,10 @@ def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], *, int
     """
     found = Path(path)
     if not found.exists():
-        raise FileNotFoundError(2, "no such calibration data", str(path))
+        raise FileNotFoundError(2, "no such data", str(path))
     files = sorted(f for f in found.iterdir() if f.suffix in SUFFIXES) if found.is_dir() else [found]
     if not files:
-        raise DataError(f"{found}: the folder has no .npy or .npz files")
+        raise DataError(f"{found}: the folder has no .npy, no .npz and no pictures")
     kinds = FLOATS + INTEGERS if integers else FLOATS
     chosen = [_assigned(file, inputs, kinds) for file in files]
     counts = [_sample_count(entries, inputs) for entries in chosen]
@@ -167,7 +167,7 @@ def _entries(file: Path) -> list[Entry]:
         with file.open("rb") as stream:
             return [_header(file, "", stream)]
     if file.suffix != ".npz":
-        raise DataError(f"{file}: calibration data is an .npz, an .npy or a folder of them")
+        raise DataError(f"{file}: data is an .npz, an .npy, or a folder of them or of pictures")
     try:
         with zipfile.ZipFile(file) as archive:
             found = []

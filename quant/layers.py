@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 INT8, INT16, INT4, FLOAT = "int8", "int16", "int4", "float"
 PRECISIONS: Final = (INT8, INT16, INT4, FLOAT)
 BY_OPERATOR: Final = "op:"
+SHOWN: Final = 8
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,14 @@ def _check(layers: Sequence[Layer], rules: Iterable[LayerRule]) -> None:
         matched = [layer for layer in layers if layer.matches(rule.selector)]
         if not matched:
             names = [name for layer in layers for name in layer.names]
-            near = get_close_matches(rule.selector, names, 3) or [layer.name for layer in layers[:8]]
-            problems.append(UsageError(f"'{rule}' matches no layer; there are {', '.join(near)}"))
+            near = get_close_matches(rule.selector, names, 3)
+            more = f" and {len(layers) - SHOWN} more" if len(layers) > SHOWN else ""
+            there = (
+                f"near are {', '.join(near)}"
+                if near
+                else (f"there are {', '.join(layer.name for layer in layers[:SHOWN])}{more}")
+            )
+            problems.append(UsageError(f"'{rule}' matches no layer; {there}"))
         elif rule.precision == INT4 and not any(layer.takes_int4 for layer in matched):
             message = f"'{rule}' matches no layer that can have 4-bit weights: {', '.join(sorted(FOUR_BITS))}"
             problems.append(UsageError(f"{message} with constant weights"))

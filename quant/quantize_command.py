@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tosa_engine.errors import UsageError
 
-from .calibrate_command import samples_of, scheme_of, versions
-from .command_tools import load_with, warn
+from .calibrate_command import check_data, samples_of, scheme_flags, scheme_of, versions
+from .command_tools import QUANT_FILE, load_with, needs_floats, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +94,13 @@ def check(args: argparse.Namespace) -> None:
     used = [flag for flag, on in methods.items() if on]
     if used and not (args.data or args.random):
         raise UsageError(f"{', '.join(used)} needs samples: give --data")
+    check_data(args)
     if not given or args.quant:
+        if flags := scheme_flags(args):
+            whose = args.quant or f"the {QUANT_FILE} of the model"
+            raise UsageError(
+                f"{', '.join(flags)}: how ranges are found, but {whose} has them already; give --statistics or --data"
+            )
         layers = [flag for flag, on in (("--layer", args.layer), ("--layers", args.layers)) if on]
         layers += ["--weight-bits"] if args.weight_bits != 8 else []
         if layers:
@@ -124,6 +130,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     graph = load_with(args.model)
     for warning in graph.warnings:
         warn(warning)
+    needs_floats(graph, args.model)
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
     options = options_of(args)

@@ -60,7 +60,7 @@ class Statistics:
                 raise DataError(f"{where}: made from another {what}; statistics of one {what} can be merged")
         if self.tensors and other.tensors and set(self.tensors) != set(other.tensors):
             raise DataError(f"{where}: other tensors were watched")
-        done = joined([*self.done, *other.done])
+        done = joined([*self.done, *other.done], where)
         for name, seen in other.tensors.items():
             self.tensors.setdefault(name, TensorStatistics()).add(seen)
         self.done = done
@@ -101,7 +101,7 @@ def from_text(text: str, where: str) -> Statistics:
     if not named or not isinstance(content.get("versions"), dict):
         raise DataError(f"{where}: 'model', 'data', 'versions' or 'tensors' is missing")
     return Statistics(
-        content["model"], content["data"], content["versions"], joined(_intervals(done, where)),
+        content["model"], content["data"], content["versions"], joined(_intervals(done, where), where),
         {name: _tensor(its, f"{where}, tensor '{name}'") for name, its in content["tensors"].items()},
     )  # fmt: skip
 
@@ -121,12 +121,16 @@ def _intervals(found: Any, where: str) -> Intervals:
     return [(first, end) for first, end in pairs]
 
 
-def joined(intervals: Intervals) -> Intervals:
-    """The same numbers in as few intervals as possible, ascending. Raises DataError where two overlap."""
+def joined(intervals: Intervals, where: str = "") -> Intervals:
+    """The same numbers in as few intervals as possible, ascending. Raises DataError where two overlap; `where` is what
+    brought the last of them.
+    """
     found: Intervals = []
     for first, end in sorted(intervals):
         if found and first < found[-1][1]:
-            raise DataError(f"sample {first} is counted twice")
+            raise DataError(
+                f"{where}: sample {first} is counted twice" if where else f"sample {first} is counted twice"
+            )
         if found and first == found[-1][1]:
             found[-1] = (found[-1][0], end)
         else:

@@ -63,13 +63,14 @@ class _Report:
 def _measured(args: argparse.Namespace) -> Measurement:
     from . import graph_quant, sidecar
     from .calibrate_command import samples_of
-    from .command_tools import load_with
+    from .command_tools import load_with, needs_floats
     from .improve.equalize import equalize
     from .report import measure
     from .sides import read_model
 
     quant = graph_quant.read(args.quant) if args.quant is not None else {}
     record, graph = sidecar.record(args.integer), load_with(args.model)
+    needs_floats(graph, args.model)
     integer = read_model(args.integer, quant)
     samples = samples_of(args, graph)
     if record.settings.get("equalize"):  # of both, so that their tensors are the same again

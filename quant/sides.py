@@ -117,7 +117,11 @@ def _fed(tensor: Tensor, given: Mapping[str, Array]) -> Array:
     array, dtype = of_bits(array, tensor.dtype), tensor.dtype
     if array.dtype.kind == "f" and dtype.is_int:
         if tensor.quant is None:
-            raise DataError("floats for an integer input whose scale and zero point are unknown", tensor=tensor.name)
+            raise DataError(
+                "floats for an integer input whose scale and zero point are unknown; give "
+                "them with --quant or in the .qparams.json beside the model",
+                tensor=tensor.name,
+            )
         array = quantize_array(array, tensor.quant)
     elif array.dtype.kind in "iu" and dtype.is_float:
         if tensor.quant is None:

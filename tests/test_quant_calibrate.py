@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -104,6 +104,9 @@ def test_no_samples() -> None:
 # the verbs, on the digits example
 
 
+DATA = DIGITS / "digits_data.npz"
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copied = tmp_path_factory.mktemp("model") / "digits.nnef"
@@ -136,7 +139,7 @@ def test_calibrate_then_quantize(command: Callable, model: Path, tmp_path: Path)
 def test_the_graph_quant_inside_the_model_is_the_default(command: Callable, model: Path, tmp_path: Path) -> None:
     none = command("quantize", model, "-o", tmp_path / "digits.tosa")
     assert none.code == 2
-    assert "has no graph.quant inside: give one with --quant, or make one with calibrate" in none.err
+    assert "has no graph.quant inside: give one with --quant (calibrate makes one), or samples with --data" in none.err
     inside = tmp_path / "digits.nnef"
     shutil.copytree(model, inside)
     data = DIGITS / "digits_data.npz"
@@ -201,7 +204,7 @@ def test_missing_lines_are_all_named(command: Callable, model: Path, tmp_path: P
         (
             ["calibrate", "MODEL", "--data", "absent.npz", "-o", "OUT/g.quant"],
             6,
-            "absent.npz: no such calibration data",
+            "absent.npz: no such data",
         ),
         (["calibrate", "MODEL", "--data", "absent.npz", "-o", "OUT/g.txt"], 2, "the name must end in .quant"),
         (["calibrate", "MODEL", "--data", "absent.npz", "-o", "OUT/no/g.quant"], 6, "no such folder"),
@@ -226,3 +229,45 @@ def test_names_that_the_model_does_not_have(command: Callable, model: Path, tmp_
     done = command("quantize", model, "--quant", quant, "-o", tmp_path / "digits.tosa")
     assert done.code == 6
     assert f"{quant}:1:1: the document has no tensor 'imput'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quantize", "--quant", "Q", "--bits", 16, "--method", "mse"],
+         "--method, --bits: how ranges are found, but Q has them already; give --statistics or --data"),
+        (["quantize", "--quant", "Q", "--weights", "per-tensor"],
+         "--weights: how ranges are found, but Q has them already; give --statistics or --data"),
+        (["quantize", "--quant", "Q", "--samples", 3],
+         "--samples counts those of --data or --random, and neither is given"),
+        (["quantize", "--quant", "Q", "--seed", 3], "--seed is for --random"),
+        (["quantize", "--quant", "Q", "--image-mean", 3],
+         "--image-mean: there is no folder of pictures; give it with --data"),
+        (["quantize", "--data", DATA, "--percentile", 99], "--percentile is for --method percentile"),
+        (["calibrate", "--merge", "Q", "--from", 3], "--from is for data; --merge takes whole statistics"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_flags_that_would_do_nothing(
+    arguments: list[Any], message: str, command: Callable, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = "m.tosa" if arguments[0] == "quantize" else "m.quant"
+    done = command(arguments[0], model, *arguments[1:], "-o", output)
+    assert (done.code, done.err) == (2, f"error: {message}\n")
+
+
+def test_a_model_that_is_integer_already(command: Callable, model: Path, tmp_path: Path) -> None:
+    integer, floats, stats = tmp_path / "m.tosa", tmp_path / "g.quant", tmp_path / "s.json"
+    line = [model, "--data", DATA, "--samples", 3]
+    assert command("calibrate", *line, "--statistics", stats, "-o", floats).code == 0
+    assert command("quantize", *line, "-o", integer).code == 0
+    for again in (
+        ["calibrate", integer, "--data", DATA, "-o", floats],
+        ["quantize", integer, "--data", DATA, "-o", tmp_path / "x.tosa"],
+        ["quantize", integer, "--statistics", stats, "-o", tmp_path / "x.tosa"],
+        ["report", integer, model, "--data", DATA, "-o", tmp_path / "r.html"],
+        ["search", integer, "--data", DATA, "--statistics", stats, "--sqnr", 30],
+    ):
+        done = command(*again)
+        assert (done.code, done.err) == (2, f"error: '{integer}' computes in integers already: give the float model\n")

@@ -67,7 +67,7 @@ def test_parts_of_the_data_are_merged_to_the_same_bytes(command: Callable, tmp_p
     assert command("calibrate", MODEL, "--merge", *parts, *out, tmp_path / "merged.json").code == 0
     assert (tmp_path / "merged.json").read_bytes() == (tmp_path / "all.json").read_bytes()
     twice = command("calibrate", MODEL, "--merge", parts[0], parts[0], *out, tmp_path / "x.json")
-    assert (twice.code, twice.err) == (6, "error: sample 5 is counted twice\n")
+    assert (twice.code, twice.err) == (6, f"error: {parts[0]}: sample 5 is counted twice\n")
 
 
 def test_resuming_with_other_data_is_an_error(command: Callable, tmp_path: Path) -> None:

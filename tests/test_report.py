@@ -349,7 +349,7 @@ def test_a_model_whose_scales_are_lost(command, digits: Path, quantized: Path, t
         (["--random", "2", "--data", "d.npz", "-o", "x.html"], 2, "a report needs one of --data and --random"),
         (["--random", "2", "-o", "x.pdf"], 2, "the name must end in .html or .json or .csv"),
         (["--random", "2", "-o", "nowhere/x.html"], 6, "no such folder"),
-        (["--data", "none.npz", "-o", "x.html"], 6, "no such calibration data"),
+        (["--data", "none.npz", "-o", "x.html"], 6, "no such data"),
     ],
 )
 def test_wrong_calls(arguments, code: int, message: str, command, digits: Path, quantized: Path, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from tosa_engine.commands.common import add_model
 from tosa_engine.errors import DataError, UsageError
 
 from ..calibrate_command import add_data, add_scheme, samples_of, scheme_of
-from ..command_tools import load_with, warn
+from ..command_tools import load_with, needs_floats, warn
 from ..files import write_atomically
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
         if path is not None and not Path(path).parent.is_dir():
             raise FileNotFoundError(2, "no such folder", str(Path(path).parent))
     graph, statistics, scheme = load_with(args.model), records.read(args.statistics), scheme_of(args)
+    needs_floats(graph, args.model)
     for warning in graph.warnings:
         warn(warning)
     units = units_of(attach(graph, statistics, scheme))
