@@ -154,7 +154,7 @@ def _check(layers: Sequence[Layer], rules: Iterable[LayerRule]) -> None:
             near = get_close_matches(rule.selector, names, 3)
             more = f" and {len(layers) - SHOWN} more" if len(layers) > SHOWN else ""
             there = (
-                f"near are {', '.join(near)}"
+                f"similar are {', '.join(near)}"
                 if near
                 else (f"there are {', '.join(layer.name for layer in layers[:SHOWN])}{more}")
             )

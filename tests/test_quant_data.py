@@ -119,7 +119,7 @@ def test_nan_and_infinity_name_file_array_and_sample(tmp_path: Path, value: floa
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such data"):
         array_samples(tmp_path / "absent.npz", IMAGE)
-    with pytest.raises(DataError, match=r"the folder has no \.npy or \.npz files"):
+    with pytest.raises(DataError, match=r"the folder has no \.npy, no \.npz and no pictures"):
         array_samples(tmp_path, IMAGE)
     (tmp_path / "d.npz").write_bytes(b"PK not a zip")
     with pytest.raises(DataError, match=r"not an \.npz file, or damaged"):

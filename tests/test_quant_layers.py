@@ -101,7 +101,7 @@ def test_every_selector_that_matches_nothing_is_an_error() -> None:
         resolve(prepared(CHAIN).main, [LayerRule("secnd", "int8"), LayerRule("op:MATMUL", "int16")])
     assert str(raised.value).splitlines() == [
         "2 rules for layers can't be followed:",
-        "'secnd = int8' matches no layer; there are second",
+        "'secnd = int8' matches no layer; similar are second",
         "'op:MATMUL = int16' matches no layer; there are first, second, third",
     ]
     assert raised.value.exit_code == 2
