@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -202,6 +202,28 @@ def test_usual_layers(variant: str, channels: int, kernel: int, stride: int, mon
         layer = Layer(axis, axis, channels, input_zp=-128, output_zp=-128, clamp=(-128, 101), table=outputs == 3)
         (step,) = check(layer, 3)
         assert step.operators.startswith("DEPTHWISE_CONV2D+RESCALE+CLAMP")
+
+
+FEW = [(1, 1), (2, 1), (3, 1), (3, 4), (5, 1), (7, 2), (8, 1), (1, 8), (12, 1), (15, 1)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("channels", "repeat"), FEW)
+def test_few_channels_are_those_of_several_pixels(
+    variant: str, channels: int, repeat: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    kernels = [(3, 1, 33), (3, 2, 20), (5, 1, 70), (2, 3, 9), (1, 1, 1), (7, 1, 129)]
+    for i, (kernel, stride, outputs) in enumerate(kernels):
+        across = replace(square(kernel, stride, outputs), dilation=1 + i % 2)
+        layer = Layer(
+            square(kernel, stride, 3), across, channels, repeat, 2, -128, (0, 3)[i % 3 == 2], double=i % 2 == 1,
+            table=i == 0, output_zp=127, seed=i,
+        )  # fmt: skip
+        (step,) = check(layer, 1 + i % 3)
+        assert step.work is not None
+        narrow = step.work.bind.__qualname__.startswith("depthwise_narrow.")
+        assert narrow == (variant != "generic")
 
 
 @pytest.mark.parametrize("shift", [33, 34, 45, 50, 52, 54, 56, 60, 62])

@@ -196,9 +196,13 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
         (np.dtype(np.int64), 2 * g[at.QUADS] * ROWS + widest), (np.dtype(np.int8), size + copied),
         (np.dtype(np.int32), PIXELS * widest),
     )  # fmt: skip
-    return Work(
-        call.N * g[at.BLOCKS] * g[at.CHUNKS], cost(call, g, simd, groups, quads=in_bytes, direct=direct), bind, scratch
-    )
+    nanoseconds = cost(call, g, simd, groups, quads=in_bytes, direct=direct)
+    found = Work(call.N * g[at.BLOCKS] * g[at.CHUNKS], nanoseconds, bind, scratch)
+    if channels < WIDTHS[0] and simd.native and epilogue is not None:
+        from .depthwise_narrow import depthwise_narrow
+
+        return depthwise_narrow(call, epilogue, weight, bias, bound, found)
+    return found
 
 
 def cost(call: Call, g: dict[int, int], simd: Variant, groups: Groups, *, quads: bool, direct: bool) -> float:

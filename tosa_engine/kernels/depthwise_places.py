@@ -41,7 +41,10 @@ STAGED: Final = 22  # where rows are copied to first, channels repeated or too f
 DIRECT: Final = 23  # whether bytes are made of sums in registers
 CODE: Final = 24  # which of UNROLLED the kernel is, counted from 1; 0: none
 BY_CHUNKS: Final = 25  # 1: units go through the rows of a group of channels, then to the next group
-SIZE: Final = 26
+MERGED: Final = 26  # few channels: pixels that become one, with as many times the channels
+PHASE: Final = 27  # columns of a phase of a copied row
+OUT_ROWS: Final = 28  # where rows of outputs are made; COLUMNS are the bytes of a copied row
+SIZE: Final = 29
 # fields of a group
 CHANNEL: Final = 0
 SPAN: Final = 1  # the width of its vectors
