@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import emitting as e
 from ._jit import intrinsic, ir, numba_types
-from .float_tile_emit import WIDTH, clip, fma, masked_store
+from .float_halves_emit import finished, format_of, load_wide, pointer, store
+from .float_tile_emit import fma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,8 @@ class Place:
 @dataclass(frozen=True)
 class Windows:
     """`pixels` windows of `vectors` vectors of channels. Where `columns` isn't 0 it is the width of the kernel, and
-    pixels are `step` times as far from each other as columns of a window: those they share are read once.
+    pixels are `step` times as far from each other as columns of a window: those they share are read once. `read` and
+    `written` are the formats of the input and of results.
     """
 
     simd: Variant
@@ -37,6 +39,8 @@ class Windows:
     vectors: int
     columns: int = 0
     step: int = 0
+    read: str = "fp32"
+    written: str = "fp32"
 
     @property
     def kind(self) -> Any:
@@ -74,7 +78,7 @@ class Windows:
                 number = p * self.step + kx
                 if number not in seen:
                     at = builder.add(left, builder.mul(a.column, e.I64(number)))
-                    seen[number] = self._load(builder, a.data, at)
+                    seen[number] = self._load(builder, a.data, at, self.read)
                 totals = self._add(builder, totals, p, seen[number], found)
         return totals
 
@@ -82,13 +86,14 @@ class Windows:
         found = self._load(builder, w.data, builder.add(weights, builder.mul(w.column, kx)))
         first = builder.add(left, builder.mul(a.column, kx))
         for p in range(self.pixels):
-            values = self._load(builder, a.data, builder.add(first, builder.mul(a.pixel, e.I64(p))))
+            values = self._load(builder, a.data, builder.add(first, builder.mul(a.pixel, e.I64(p))), self.read)
             totals = self._add(builder, totals, p, values, found)
         return totals
 
-    def _load(self, builder: Any, data: Any, at: Any) -> list[Any]:
+    def _load(self, builder: Any, data: Any, at: Any, format: str = "fp32") -> list[Any]:
         lanes = self.simd.lanes
-        return [e.load(builder, data, builder.add(at, e.I64(v * lanes)), self.kind, WIDTH) for v in range(self.vectors)]
+        starts = [builder.add(at, e.I64(v * lanes)) for v in range(self.vectors)]
+        return [load_wide(builder, data, start, lanes, format) for start in starts]
 
     def _add(self, builder: Any, totals: list[Any], p: int, values: list[Any], weights: list[Any]) -> list[Any]:
         first = p * self.vectors
@@ -106,16 +111,17 @@ class Windows:
         mask = e.first_lanes(builder, channels, lanes) if self.vectors == 1 else None
         for p in range(self.pixels):
             for v in range(self.vectors):
-                value = clip(builder, builder.fadd(sums[p * self.vectors + v], biases[v]), low, high)
+                total = builder.fadd(sums[p * self.vectors + v], biases[v])
+                value = finished(builder, total, low, high, self.written)
                 at = builder.add(builder.add(to, builder.mul(stride, e.I64(p))), e.I64(v * lanes))
                 if mask is None:
-                    e.store(builder, value, out, at, WIDTH)
+                    store(builder, value, out, at, None)
                     continue
                 with builder.if_else(builder.icmp_signed(">=", channels, e.I64(lanes))) as (then, otherwise):
                     with then:
-                        e.store(builder, value, out, at, WIDTH)
+                        store(builder, value, out, at, None)
                     with otherwise:
-                        masked_store(builder, value, out, at, mask)
+                        store(builder, value, out, at, mask)
 
 
 def windows(pixels: int, vectors: int, known: Sequence[tuple[int, int]] = ()) -> Any:
@@ -140,15 +146,16 @@ def windows(pixels: int, vectors: int, known: Sequence[tuple[int, int]] = ()) ->
                 return context.get_dummy_value()
 
             def data(i: int) -> Any:
-                return e.pointer(context, builder, signature.args[i], args[i], e.FLOAT)
+                return pointer(context, builder, signature.args[i], args[i])
 
             arguments = [data(i) if i in (2, 9, 13, 15, 16) else args[i] for i in range(len(args))]
+            formats = format_of(signature.args[2]), format_of(signature.args[16])
             done = builder.append_basic_block("windows_done")
             for number, (columns, step) in enumerate(known, 1):
                 with builder.if_then(builder.icmp_signed("==", args[1], e.I64(number))):
-                    Windows(simd.variant, pixels, vectors, columns, step).emit(builder, *arguments[2:])
+                    Windows(simd.variant, pixels, vectors, columns, step, *formats).emit(builder, *arguments[2:])
                     builder.branch(done)
-            Windows(simd.variant, pixels, vectors).emit(builder, *arguments[2:])
+            Windows(simd.variant, pixels, vectors, 0, 0, *formats).emit(builder, *arguments[2:])
             builder.branch(done)
             builder.position_at_end(done)
             return context.get_dummy_value()

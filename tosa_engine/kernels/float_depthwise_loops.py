@@ -1,4 +1,6 @@
-"""The compiled loop of DEPTHWISE_CONV2D of float32. A unit of work is a block of output rows of one image.
+"""The compiled loop of DEPTHWISE_CONV2D of float32, or of fp16 and bf16 where vector code widens and rounds them.
+
+A unit of work is a block of output rows of one image.
 
 Windows are read from the input itself, and the padding is left out of their sums. Where there are too few channels for
 a vector, or several outputs per input channel, the input is packed first, padding as zeros.
@@ -40,6 +42,7 @@ from .float_depthwise_places import (
     WIDTH,
 )  # fmt: skip
 from .float_fma import exact
+from .float_halves import widened
 from .float_tile import clip
 
 if JIT:
@@ -57,7 +60,7 @@ def plain_windows(
             total = np.float32(0.0)
             for ky in range(height):
                 for kx in range(width):
-                    value = a[at + p * pixel + ky * row + kx * column + j]
+                    value = widened(a[at + p * pixel + ky * row + kx * column + j])
                     total = exact(value, w[w_at + ky * w_row + kx * w_column + j], total)
             out[to + p * channels + j] = clip(total + bias[j], limits[0], limits[1])
 
@@ -168,7 +171,7 @@ def pack(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
             within = 0 <= y < g[IN_HEIGHT] and 0 <= column < g[IN_WIDTH]
             source = ((image * g[IN_HEIGHT] + y) * g[IN_WIDTH] + column) * g[DEPTH]
             for c in range(g[DEPTH]):
-                value = x[source + c] if within else np.float32(0.0)
+                value = widened(x[source + c]) if within else np.float32(0.0)
                 for _ in range(g[REPEAT]):
                     a[at] = value
                     at += 1

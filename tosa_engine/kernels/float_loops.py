@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ._jit import inline, jit
+from .float_halves import widened
 from .float_tile import tile_width, tiles
 from .geometry import (
     BLOCK,
     BLOCKS,
     CHANNELS,
+    COPIED,
     DEPTH,
     FIRST_X,
     FIRST_Y,
@@ -29,13 +31,13 @@ from .geometry import (
     WIDTH,
 )  # fmt: skip
 from .scale import NR
-from .tensor_loops import fill, group_panels, row_starts, straight
+from .tensor_loops import fill, from_copy, from_input, group_panels, row_starts, straight
 
 
 @inline
 def copy(source: Any, target: Any) -> None:
     for i in range(len(target)):
-        target[i] = source[i]
+        target[i] = widened(source[i])
 
 
 @jit
@@ -67,35 +69,45 @@ def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
                 copy(source[column * depth : (column + 1) * depth], pixel)
 
 
-@jit
-def conv(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, limits: Any, out: Any, a: Any, rows: Any, low: int,
-    high: int,
-) -> int:  # fmt: skip
-    """CONV2D of float32: in the order ky, kx, ic; then the bias, then the clip."""
-    size, length = g[STEPS] * NR, g[STEPS] // len(offsets)
-    for unit in range(low, high):
-        group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
-        image = unit // g[GROUPS] // g[BLOCKS]
-        first = block * g[BLOCK]
-        lines = min(g[BLOCK], g[HEIGHT] - first)
-        pixels = lines * g[WIDTH]
-        source = x if g[IN_PLACE] != 0 else a
-        if unit == low or group == 0:
-            if g[IN_PLACE] != 0:
-                straight(first * g[PITCH], g[PITCH], pixels, rows)
-            else:
-                top = first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y]
-                pack_rows(x, g, image, top, (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-                row_starts(g, pixels, rows)
-        base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
-        panel, end = group_panels(simd, g, group)
-        while panel < end:
-            across = tile_width(simd, pixels, end - panel)
-            channel = panel * NR
-            tiles(
-                simd, source, rows, pixels, b, panel * size, size, NR, across, offsets, length, bias, channel, limits,
-                out, base + channel, g[CHANNELS], g[CHANNELS] - channel,
-            )  # fmt: skip
-            panel += across
-    return -1
+def _conv(source_of: Any) -> Any:
+    @jit
+    def conv(
+        simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, limits: Any, out: Any, a: Any, rows: Any, low: int,
+        high: int,
+    ) -> int:  # fmt: skip
+        """CONV2D: in the order ky, kx, ic; then the bias; rounded where results are narrow; then the clip."""
+        size, length = g[STEPS] * NR, g[STEPS] // len(offsets)
+        for unit in range(low, high):
+            group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
+            image = unit // g[GROUPS] // g[BLOCKS]
+            first = block * g[BLOCK]
+            lines = min(g[BLOCK], g[HEIGHT] - first)
+            pixels = lines * g[WIDTH]
+            source = source_of(x, a, g)
+            if unit == low or group == 0:
+                if g[IN_PLACE] == COPIED:
+                    copy(x[first * g[PITCH] : (first + lines) * g[PITCH]], a[: lines * g[PITCH]])
+                    straight(0, g[PITCH], pixels, rows)
+                elif g[IN_PLACE] != 0:
+                    straight(first * g[PITCH], g[PITCH], pixels, rows)
+                else:
+                    top = first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y]
+                    pack_rows(x, g, image, top, (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+                    row_starts(g, pixels, rows)
+            base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+            panel, end = group_panels(simd, g, group)
+            while panel < end:
+                across = tile_width(simd, pixels, end - panel)
+                channel = panel * NR
+                tiles(
+                    simd, source, rows, pixels, b, panel * size, size, NR, across, offsets, length, bias, channel,
+                    limits, out, base + channel, g[CHANNELS], g[CHANNELS] - channel,
+                )  # fmt: skip
+                panel += across
+        return -1
+
+    return conv
+
+
+# of float32, and of fp16 and bf16, which are widened when they are packed
+conv, conv_narrow = _conv(from_input), _conv(from_copy)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import emitting as e
 from ._jit import intrinsic, ir, numba_types
+from .float_halves_emit import finished, format_of, pointer, store
 from .scale import NR
 from .variants import PANELS_OF_ONE
 
@@ -26,22 +27,6 @@ def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.call(e.declare(builder, ir.FunctionType(kind, [kind] * 3), name), [a, b, c])
 
 
-def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
-    """CLAMP with PROPAGATE: NaN stays, and so does a zero of either sign that equals `low`.
-
-    `high` is no zero, so that nothing else equals it without having its bits.
-    """
-    value = builder.select(builder.fcmp_ordered(">", low, value), low, value)
-    return builder.select(builder.fcmp_ordered("<", high, value), high, value)
-
-
-def masked_store(builder: Any, value: Any, data: Any, index: Any, mask: Any) -> None:
-    target = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [value.type, target.type, e.I32, mask.type])
-    name = f"llvm.masked.store.v{value.type.count}f32.p0"
-    builder.call(e.declare(builder, kind, name), [value, target, e.I32(WIDTH), mask])
-
-
 @dataclass(frozen=True)
 class Target:
     """Where a tile goes: out[to + row * stride + column] for the first `count` rows and `columns` columns."""
@@ -58,11 +43,12 @@ class Target:
 
 @dataclass(frozen=True)
 class FloatTile:
-    """`rows` times `panels` panels; values are in the order row, vector."""
+    """`rows` times `panels` panels; values are in the order row, vector. `written` is the format of results."""
 
     simd: Variant
     rows: int
     panels: int
+    written: str = "fp32"
 
     @property
     def vectors(self) -> int:
@@ -132,7 +118,9 @@ class FloatTile:
             for r in range(self.rows):
                 with builder.if_then(builder.icmp_signed(">", target.count, e.I64(r))):
                     row = zip(sums[r * self.vectors : (r + 1) * self.vectors], biases, strict=True)
-                    values = [clip(builder, builder.fadd(total, bias), low, high) for total, bias in row]
+                    values = [
+                        finished(builder, builder.fadd(total, bias), low, high, self.written) for total, bias in row
+                    ]
                     self._store_row(builder, values, r, target, masks)
 
         whole = builder.icmp_signed(">=", target.columns, e.I64(self.panels * NR))
@@ -147,10 +135,7 @@ class FloatTile:
         to = builder.add(target.to, builder.mul(target.stride, e.I64(r)))
         for v, value in enumerate(values):
             at = builder.add(to, e.I64(v * self.simd.lanes))
-            if masks is None:
-                e.store(builder, value, target.out, at, WIDTH)
-            else:
-                masked_store(builder, value, target.out, at, masks[v])
+            store(builder, value, target.out, at, None if masks is None else masks[v])
 
 
 def shapes(simd: Variant) -> list[tuple[int, int]]:
@@ -184,11 +169,17 @@ def _make_tile() -> Any:
             runs = context.make_array(kinds[10])(context, builder, args[10]).nitems
             starts, panel = builder.gep(data(4, e.I64), [args[5]]), builder.gep(data(6, e.FLOAT), [args[7]])
             operands = (data(3, e.FLOAT), starts, panel, args[8], args[9], data(10, e.I64), runs, args[11])
-            places = (data(12, e.FLOAT), args[13], data(14, e.FLOAT), data(15, e.FLOAT), *args[16:])
+            places = (
+                data(12, e.FLOAT),
+                args[13],
+                data(14, e.FLOAT),
+                pointer(context, builder, kinds[15], args[15]),
+                *args[16:],
+            )
             for shape in shapes(simd.variant):
                 chosen = [builder.icmp_signed("==", args[i], e.I64(shape[i - 1])) for i in (1, 2)]
                 with builder.if_then(builder.and_(*chosen)):
-                    made = FloatTile(simd.variant, *shape)
+                    made = FloatTile(simd.variant, *shape, format_of(kinds[15]))
                     made.store(builder, made.sums(builder, *operands), Target(*places))
             return context.get_dummy_value()
 

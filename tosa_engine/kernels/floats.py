@@ -48,7 +48,7 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
     def prepare_narrow(call: Call, limits: Limits | None = None) -> Work:
         output = call.tensor(call.spec.outputs[0].name).dtype
         rounds = output.is_float and output.storage != result
-        inner = prepare(_as_fp32(call), *([] if limits is None or rounds else [limits]))
+        inner = prepare(as_fp32(call), *([] if limits is None or rounds else [limits]))
         is_constant = [call.tensors[a.name].data is not None for a in call.spec.inputs]
 
         def bind_narrow(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
@@ -79,7 +79,7 @@ def converted(source: Array, target: Array, limits: Limits | None = None) -> tup
     return converting(formula, source, target, np.array(limits, np.float32))
 
 
-def _as_fp32(call: Call) -> Call:
+def as_fp32(call: Call) -> Call:
     """The operator in fp32; attributes that are floats keep the value that they have in their own format."""
 
     def wide(tensor: Tensor) -> Tensor:

@@ -28,10 +28,12 @@ GROUPS: Final = 20  # groups of panels, each a whole number of tiles wide
 BLOCK: Final = 21  # output rows of a unit
 BLOCKS: Final = 22  # units per image and group
 PADDING: Final = 23  # what stands in the packed input where there is none
-IN_PLACE: Final = 24  # 1: rows are read from the input itself
+IN_PLACE: Final = 24  # 1: rows are read from the input itself; COPIED: from a copy of it
 STRIPE: Final = 25  # MATMUL of floats: panels of the second matrix that are packed at once
 PACKED: Final = 26  # MATMUL of floats: 0 where the second matrix is read in place
 MERGE: Final = 27  # neighbouring blocks of an image that are done at once
 CUT: Final = 28  # 1: groups are cut between any panels, not only where tiles are
 CONSTANT: Final = 29  # MATMUL in quads: what is added to all sums
 SIZE: Final = 30
+
+COPIED: Final = 2

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import float_depthwise_places as place
 from . import geometry as at
-from .floats import through_fp32
+from .float_halves import coded
+from .floats import HALVES, as_fp32, in_fp32, through_fp32
 from .packing import TILES, buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
 from .trim import trimmed
 from .variants import MOST_ROWS, PANELS_OF_ONE, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, Kernel, Limits, Loop, Work, aligned, constant, flat, geometry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
     from ..types import Array
@@ -40,8 +42,10 @@ def padded(values: Array, channels: int) -> Array:
     return found
 
 
-def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
-    """CONV2D of float32, clipped to the limits of a CLAMP that follows."""
+def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) -> Work:
+    """CONV2D of float32, clipped to the limits of a CLAMP that follows. `narrow`: the arrays are of fp16 or bf16, and
+    the operator is as it would be in float32.
+    """
     from . import float_loops
 
     g, offsets, _ = window_geometry(call, call.IC, 1, 4)
@@ -49,22 +53,23 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     if in_place and call.IC % APART == 0:
         in_place, g[at.PITCH] = False, call.IC + NR
     b, distances, panels = pack_panels(constant(call, "weight").reshape(call.OC, -1), offsets, 1, np.float32)
-    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC, at.IN_PLACE: in_place})
+    place = at.COPIED if in_place and narrow else int(in_place)
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC, at.IN_PLACE: place})
     units = split(g, panels)
     bias, shape = padded(per_channel_bias(call, call.OC), call.OC), geometry(g)
     runs, bounds = np.array(offsets, np.int64), np.array(limits, np.float32)
+    loop = float_loops.conv_narrow if narrow else float_loops.conv
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(float_loops.conv, variant(), x, b, shape, runs, bias, bounds, out)
+        return Loop(loop, variant(), coded(inputs[0]), b, shape, runs, bias, bounds, coded(outputs[0]))
 
     packed, starts = buffer_sizes(g)
-    scratch = ((np.dtype(np.float32), 64 if in_place else packed), (np.dtype(np.int64), starts))
+    scratch = ((np.dtype(np.float32), 64 if place == 1 else packed), (np.dtype(np.int64), starts))
     return Work(units, macs(call) / SPEED, bind, scratch)
 
 
-def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
-    """DEPTHWISE_CONV2D of float32, clipped to the limits of a CLAMP that follows."""
+def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) -> Work:
+    """DEPTHWISE_CONV2D of float32, clipped to the limits of a CLAMP that follows; `narrow` as for CONV2D."""
     from . import float_depthwise_loops
 
     channels = call.C * call.M
@@ -89,7 +94,7 @@ def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     bias = padded(per_channel_bias(call, channels), channels)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        x, out = coded(inputs[0]), coded(outputs[0])
         return Loop(float_depthwise_loops.depthwise, variant(), x, weight.reshape(-1), shape, bias, bounds, out)
 
     rows = (block - 1) * call.stride_y + (call.KH - 1) * call.dilation_y + 1
@@ -155,6 +160,19 @@ def matmul_few_rows(call: Call, limits: Limits) -> Work:
     return Work(call.N * blocks, call.N * call.H * call.W * call.C / 15, bind)
 
 
+def in_loops(prepare: Callable[..., Work]) -> Callable[..., Work]:
+    """CONV2D or DEPTHWISE_CONV2D of fp16 or bf16: the loops of fp32 widen and round, where these are vector code."""
+
+    @wraps(prepare)
+    def prepare_narrow(call: Call, limits: Limits | None = None) -> Work:
+        formats = {call.tensor(name).dtype.name for name in ("input", "output")}
+        if not (variant().native and formats.issubset(HALVES)):
+            return in_fp32(prepare)(call, limits)
+        return prepare(as_fp32(call), NO_LIMITS if limits is None else limits, True)
+
+    return prepare_narrow
+
+
 CONV_SUMS = (
     "fp8e4m3_fp8e4m3_fp16_accfp16", "fp8e5m2_fp8e5m2_fp16_accfp16", "fp16_fp16_fp16_accfp16", "fp16_fp16_fp16_accfp32",
     "bf16_bf16_bf16_accfp32",
@@ -166,6 +184,7 @@ KERNELS = {
     ("DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32"): Kernel(trimmed(depthwise_conv2d_fp32), CONV, clips=True),
     ("MATMUL", "fp32_fp32"): Kernel(matmul_fp32, ("A_zp", "B_zp"), clips=True),
 }
-KERNELS |= through_fp32(KERNELS, "CONV2D", "fp32_fp32_fp32_accfp32", *CONV_SUMS)
-KERNELS |= through_fp32(KERNELS, "DEPTHWISE_CONV2D", "fp32_fp32_fp32_accfp32", *CONV_SUMS)
+for op in ("CONV2D", "DEPTHWISE_CONV2D"):
+    wide = KERNELS[op, "fp32_fp32_fp32_accfp32"]
+    KERNELS |= {(op, key): Kernel(in_loops(wide.prepare), CONV, clips=True) for key in CONV_SUMS}
 KERNELS |= through_fp32(KERNELS, "MATMUL", "fp32_fp32", *MATMUL_SUMS)
