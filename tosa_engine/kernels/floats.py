@@ -18,7 +18,7 @@ from ..spec.bind import bind
 from ..types import fp32
 from .elementwise import converting
 from .float_codes import clipped_formula, formula_of
-from .work import Chain, Kernel, Work, loops_of
+from .work import Chain, Kernel, Work, flat, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FP8 = ("fp8e4m3", "fp8e5m2")
 HALVES = ("fp16", "bf16")
 NARROW = (*FP8, *HALVES)  # those that go through float32
+CODES = {types.fp16.storage: np.int16, types.bf16.storage: np.uint16}
 
 
 def widened(array: Array) -> Array:
@@ -64,6 +65,13 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
         return Work(1, inner.cost, bind_narrow, inner.scratch, widest=max(inner.units, inner.widest))
 
     return prepare_narrow
+
+
+def coded(array: Array) -> Array:
+    """An array of floats in one dimension as `float_halves_emit` knows it: of fp16 and bf16, the bits."""
+    code = CODES.get(array.dtype)
+    line = flat(array)
+    return line if code is None else line.view(code)
 
 
 def value(x: Any) -> Any:

@@ -9,8 +9,7 @@ import numpy as np
 
 from . import float_depthwise_places as place
 from . import geometry as at
-from .float_halves import coded
-from .floats import HALVES, as_fp32, in_fp32, through_fp32
+from .floats import HALVES, as_fp32, coded, in_fp32, through_fp32
 from .packing import TILES, buffer_sizes, flatten_pointwise, macs, pack_panels, per_channel_bias, split, window_geometry
 from .trim import trimmed
 from .variants import MOST_ROWS, PANELS_OF_ONE, variant
