@@ -8,6 +8,7 @@ import numpy as np
 
 from tosa_engine import graph as g
 from tosa_engine import types
+from tosa_engine.builder import Builder
 from tosa_engine.infer import infer
 
 
@@ -104,6 +105,46 @@ def residual_net(size: int = 12, channels: int = 24) -> g.Graph:
     net.rescale("gram_i8", "gram", i32, i8, 42)
     net.op("IDENTITY", "out", i8, "gram_i8")
     return net.done("out", "pooled", "rows")
+
+
+def words_net(size: int = 5, channels: int = 20) -> g.Graph:
+    """int16 and int48: sums that two RESCALEs read, TABLE and RESCALE, ADD of what both made."""
+    i8, i16, i32, i48 = types.i8, types.i16, types.i32, types.i48
+    net = Net()
+    x = net.input("x", i16, 1, size, size, 6)
+    bias = net.const(i48, net.rng.integers(-(1 << 20), 1 << 20, channels))
+    net.op(
+        "CONV2D", "acc", i48, x, net.weights(channels, 3, 3, 6), bias, net.const(i16, [0]), net.const(i8, [0]),
+        acc_type=i48, local_bound=False, pad=(1, 1, 1, 1), stride=(1, 1), dilation=(1, 1),
+    )  # fmt: skip
+    for name, to, shift in (("y", i16, 40), ("z", i32, 26)):
+        numbers = net.const(i16, [20_000]), net.const(i8, [shift]), net.const(i48, [0]), net.const(to, [0])
+        net.op(
+            "RESCALE", name, to, "acc", *numbers, scale32=False, rounding_mode="SINGLE_ROUND", per_channel=False,
+            input_unsigned=False, output_unsigned=False,
+        )  # fmt: skip
+    net.op("TABLE", "entry", i32, "y", net.const(i16, net.rng.integers(-16_000, 16_000, 513)))
+    net.rescale("activated", "entry", i32, i16, 38)
+    net.op("ADD", "sum", i32, net.rescale("wide", "activated", i16, i32, 31), "z")
+    return net.done("sum", "activated")
+
+
+def halves_net(dtype: types.DType = types.bf16, size: int = 6, channels: int = 20) -> g.Graph:
+    """Floats of 16 bits: PAD in front of windows, CLAMP behind them and behind an ADD."""
+    b, rng = Builder(), np.random.default_rng(0)
+
+    def const(*shape: int) -> str:
+        return b.const(rng.standard_normal(shape).astype(np.float32).astype(dtype.storage))
+
+    settings: dict[str, Any] = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1), "local_bound": False}
+    zero, limits = np.zeros(1, dtype.storage), {"min_val": 0.0, "max_val": 6.0, "nan_mode": "PROPAGATE"}
+    x = b.input(dtype, (2, size, size, channels), "x")
+    y = b.op("PAD", x, [0, 0, 1, 1, 1, 1, 0, 0], zero)
+    y = b.op("DEPTHWISE_CONV2D", y, const(3, 3, channels, 1), const(channels), 0, 0, acc_type=types.fp32, **settings)
+    y = b.op("CLAMP", y, **limits)
+    y = b.op("CONV2D", y, const(channels, 1, 1, channels), const(channels), 0, 0, acc_type=types.fp32, **settings)
+    b.output(b.op("CLAMP", b.op("ADD", x, y), **limits))
+    return b.graph()
 
 
 def feeds_of(graph: g.Graph, seed: int = 1) -> dict[str, Any]:

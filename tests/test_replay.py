@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tosa_engine.load import load
-from tosa_engine.plan import workspace
+from tosa_engine.plan import expand, make_plan, workspace
 
 from .graph_strategies import graphs
 from .movement_strategies import movements
-from .nets import feeds_of, residual_net
+from .nets import feeds_of, halves_net, residual_net, words_net
 from .replay_tools import replay, replay_model
 
 if TYPE_CHECKING:
@@ -70,16 +70,24 @@ def test_random_movements_replay_unfused(threads: int) -> None:
 
 
 def small() -> list[Graph]:
-    return [residual_net(size=6, channels=6)]
+    return [residual_net(size=6, channels=6), words_net(), halves_net()]
 
 
-@pytest.mark.parametrize("graph", small(), ids=["residual"])
+@pytest.mark.parametrize("graph", small(), ids=["residual", "words", "halves"])
 def test_small_nets_replay_unfused(graph: Graph) -> None:
     replay(graph, feeds_of(graph))
 
 
+def test_small_nets_are_fused() -> None:
+    words, halves = (
+        [step.operators for step in make_plan(expand(graph)).steps] for graph in (words_net(), halves_net())
+    )
+    assert words == ["CONV2D+RESCALE+RESCALE", "TABLE+RESCALE", "RESCALE", "ADD"]
+    assert halves == ["PAD+DEPTHWISE_CONV2D+CLAMP", "CONV2D", "ADD+CLAMP"]
+
+
 def test_small_nets_replay_unfused_without_the_jit() -> None:
-    chosen = "small_nets and not without"
+    chosen = "small_nets_replay and not without"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen]
     environment = os.environ | {"TOSA_ENGINE_JIT": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
