@@ -146,3 +146,13 @@ def test_inspect_counts_multiplications_of_every_convolution(command, tmp_path: 
     serialize.write(b.graph(), tmp_path / "model.tosa")
     found = json.loads(command("inspect", tmp_path / "model.tosa", "--format", "json").out)
     assert found["macs"] == 2 * 5 * 6 * 3 * 4 * 2 * 3 + 3 * 4 * 4 * 4 * 2 * 2 * 3 * 3
+
+
+def test_floats_for_an_integer_model_say_what_to_do(command, model: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "floats.npz", a=A.astype(np.float32), b=B)
+    outcome = command("run", model, "-i", tmp_path / "floats.npz")
+    assert (outcome.code, outcome.out) == (6, "")
+    assert outcome.err == (
+        "error: DATA.floats: got float32 for i32: the model takes integers, real / scale + zero point; the "
+        ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them) (tensor 'a')\n"
+    )

@@ -68,6 +68,7 @@ class _Run:
         import_custom(args.custom)
         session = Session(load_model(args.model, inverted_of(args)), args.threads, target=target, checked=args.checked)
         given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+        _no_floats_for_integers(given, session.inputs)
         feeds = _of_bits(given, session.inputs)
         expected = _read_expected(args.expect, session) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
@@ -100,6 +101,17 @@ def _read_expected(path: str, session: Session) -> dict[str, Array]:
     if missing:
         raise DataError(f"{path} has no array for output {listed(missing)}; it has {listed(list(found))}")
     return _of_bits({name: found[name] for name in names}, session.outputs)
+
+
+def _no_floats_for_integers(given: Mapping[str, Array | bytes], ports: Sequence[Port]) -> None:
+    for port in ports:
+        one = given[port.name]
+        if port.tosa_type.is_int and not isinstance(one, bytes) and one.dtype.kind == "f":
+            message = (
+                f"got {one.dtype} for {port.tosa_type}: the model takes integers, real / scale + zero point; the "
+                ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them)"
+            )
+            raise DataError(message, label="DATA.floats", tensor=port.name)
 
 
 def _of_bits(found: Mapping[str, Array | bytes], ports: Sequence[Port]) -> dict[str, Array]:
