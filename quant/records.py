@@ -89,7 +89,7 @@ def from_text(text: str, where: str) -> Statistics:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise DataError(f"{where}: not JSON: {problem}") from problem
+        raise DataError(f"{where}: not what calibrate --statistics keeps: not JSON: {problem}") from problem
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{where}: not a file of calibration statistics")
     if content.get("version") != VERSION:

@@ -216,3 +216,12 @@ def test_nothing_unsupported_is_raised_without_a_label() -> None:
     ]
     assert len(calls) > 5
     assert [call for call in calls if not call[2]] == []
+
+
+@pytest.mark.parametrize(("make", "code"), [(c[1], {"E1": 6, "E2": 6, "E11": 6, "E12": 6, "E13": 3}.get(c[0][6:], 5))
+                                            for c in CASES], ids=[f"{c[0]} {c[2][:40]}" for c in CASES])  # fmt: skip
+def test_exit_codes_are_as_the_page_says(make: Callable[[], Graph], code: int) -> None:
+    with pytest.raises(TosaEngineError) as raised:
+        quantize(make())
+    problem = raised.value
+    assert (problem.problems[0] if isinstance(problem, Problems) else problem).exit_code == code

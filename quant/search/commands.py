@@ -147,8 +147,10 @@ def labels_of(text: str | None) -> list[int] | None:
     try:
         found = np.load(path + ".npz" if bundle else text, allow_pickle=False)
         if bundle:
+            if key not in found.files:
+                raise DataError(f"{text}: no array '{key}' there; there are {', '.join(found.files) or 'none'}")
             found = found[key]
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as problem:
+    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
         raise DataError(f"{text}: no labels there: {problem}") from problem
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
         raise DataError(f"{text}: labels are a list of integers, one per sample, in an .npy or FILE.npz:NAME")
