@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tosa_engine import Session, run, serialize, types
-from tosa_engine.errors import RequireViolation
+from tosa_engine.errors import DataError, RequireViolation
 from tosa_engine.kernels import _jit
 from tosa_engine.plan import apart, batch, expand
 from tosa_engine.probe import Probe
@@ -198,6 +198,44 @@ def test_what_python_has_to_do_is_not_left_to_workers(monkeypatch: pytest.Monkey
     for one in (functions[0], functions[-1]):
         monkeypatch.setattr(_jit, "is_compiled", lambda function, one=one: function is not one)
         assert not Session(net(), 2).plan().apart
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_several_runs_are_what_they_are_one_by_one(threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared by the workers, by parts of a batch, and where each operator is computed twice."""
+    monkeypatch.setattr(apart, "WORTH", 0.0)
+    graph = net()
+    feeds = [feeds_of(graph, seed) for seed in range(count)]
+    plain = [Session(graph, 1).run(None, one) for one in feeds]
+    stacked = {"x": np.array([one["x"] for one in feeds], np.int8).reshape(count, BATCH, 9, 9, 8)}
+    sessions = [Session(graph, threads), Session(graph, threads, checked=True)]
+    monkeypatch.setattr(apart, "LONG", 0.0)
+    sessions.append(Session(graph, threads))
+    assert sessions[-1].plan().apart == (threads in (2, 3))
+    for session in sessions:
+        for _ in range(3):
+            found = session.run_each(None, stacked)
+            assert [a.shape for a in found] == [(count, *port.shape) for port in session.outputs]
+            assert [bytes_of([a[i] for a in found]) for i in range(count)] == [bytes_of(one) for one in plain]
+        (rows,) = session.run_each(["rows"], stacked)
+        np.testing.assert_array_equal(rows, found[1])
+
+
+def test_the_first_of_several_runs_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "WORTH", 0.0)
+    net = Net()
+    x = net.input("x", i32, 7)
+    session = Session(net.done(net.op("ADD", "y", i32, x, x)), 2)
+    feeds = {"x": np.arange(42, dtype=np.int32).reshape(6, 7)}
+    np.testing.assert_array_equal(session.run_each(None, feeds)[0], 2 * feeds["x"])
+    feeds["x"][2:4, 5:] = 1 << 30
+    with pytest.raises(RequireViolation, match=r"ADD\.R1.* at \[5\]; 2 of 7 elements"):
+        session.run_each(None, feeds)
+    with pytest.raises(DataError, match=r"wanted int32\[6, 7\] for i32, got int32\[6, 6\]"):
+        session.run_each(None, {"x": feeds["x"][:, :6]})
+    with pytest.raises(DataError, match=r"wanted a numpy array, got list"):
+        session.run_each(None, {"x": [1]})  # type: ignore[dict-item]
 
 
 def test_short_runs_share_their_steps() -> None:

@@ -77,8 +77,8 @@ def test_compare_without_peers(networks: Path, tmp_path: Path) -> None:
     assert ways == [
         ("tosa_engine", 1, 1, ""),
         ("tosa_engine", 1, 2, ""),
-        ("tosa_engine", 2, 1, "2 runs, one after another"),
-        ("tosa_engine", 2, 2, "2 runs, one after another"),
+        ("tosa_engine", 2, 1, "2 runs at once"),
+        ("tosa_engine", 2, 2, "2 runs at once"),
         ("tosa_engine, by samples", 2, 2, "2 runs of one session, from 2 threads"),
     ]
     assert all(0 < r["best_seconds"] <= r["median_seconds"] for r in network["results"])

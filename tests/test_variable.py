@@ -56,6 +56,13 @@ def test_values_persist_between_runs() -> None:
     np.testing.assert_array_equal(Session(graph, checked=True).run(None, feed(9))[0], ONES)
 
 
+def test_several_runs_follow_each_other() -> None:
+    session = Session(exchange(), 2)
+    (found,) = session.run_each(None, {"new": np.stack([feed(value)["new"] for value in (5, 7, -3)])})
+    np.testing.assert_array_equal(found, np.stack([ONES, feed(5)["new"], feed(7)["new"]]))
+    np.testing.assert_array_equal(session.state()["v"], feed(-3)["new"])
+
+
 def test_save_restore_reset() -> None:
     session = Session(exchange())
     assert session.state() == {}

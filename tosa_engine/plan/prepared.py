@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .apart import Apart
+from .apart import Apart, is_compiled
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Prepared:
     def give_back(self, workspace: Workspace) -> None:
         with self._lock:
             self._free.append(workspace)
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether runs can be shared as wholes."""
+        return self.plan.apart or is_compiled(self.plan)
 
     @contextmanager
     def borrowed_apart(self, workers: int) -> Iterator[Apart]:
