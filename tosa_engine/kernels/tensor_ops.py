@@ -99,7 +99,9 @@ def conv2d_tiled(
     elements = 64 if g[at.IN_PLACE] else elements
     scratch = ((b.dtype, elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
     speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
-    return Work(units, macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC, bind, scratch)
+    cost = macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC
+    least = 1 if g[at.IN_PLACE] else max(1, g[at.GROUPS] // 2)  # groups of panels read the same packed rows
+    return Work(units, cost, bind, scratch, least=least)
 
 
 def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:

@@ -99,7 +99,7 @@ def run(row: int, worker: int, low: int, high: int) -> Any:
 @inline
 def take(word: int, units: int, piece: int, end: int) -> Any:
     """A share of the units of a part that are left, from its lower end on, or from its upper end where `end` is UPPER:
-    the first of them, and how many.
+    the first of them, and how many: half of them in whole pieces, or a piece.
 
     Who changes the word owns the units that it counts now and didn't before. It counts what is taken from both ends, so
     that no unit has two owners.
@@ -108,7 +108,7 @@ def take(word: int, units: int, piece: int, end: int) -> Any:
         before = atomic_load(word)
         below, above = before % UPPER, before // UPPER
         left = units - below - above
-        count = min(left, max(piece, left // 2))
+        count = min(left, max(piece, left // (2 * piece) * piece))
         if count == 0 or swap(word, before, before + count * end) == before:
             return (below if end == 1 else units - above - count), count
 

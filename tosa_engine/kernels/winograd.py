@@ -254,4 +254,6 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
         (np.dtype(np.int16), (late and not g[at.AT_FEW]) * at.POINTS * int(g[at.WEIGHT_POINT])),
     )
     units = -(-int(g[at.TILES]) // unit) * int(g[at.PANELS])
-    return Work(units, nanoseconds(call, simd), bind, scratch)
+    panels = int(g[at.PANELS])
+    # a range whose weights come late is shared by two workers, each of which transforms its inputs once
+    return Work(units, nanoseconds(call, simd), bind, scratch, least=max(1, panels // 2 if late else panels))

@@ -112,7 +112,8 @@ class Work:
     Every output element is computed by one unit in a fixed order, so that splitting changes no byte. `over` are the
     positions of inputs upon which an output of the same size may lie: each of their elements is read for the output's
     element at the same place only, before that is written, and no REQUIRE can fail.
-    `bind` may return a `Chain`: then there is one unit, and `widest` is the units of the loop that has most.
+    `bind` may return a `Chain`: then there is one unit, and `widest` is the units of the loop that has most. `least` is
+    how many units a worker should take at once, since neighbours share what is prepared for them.
     """
 
     units: int
@@ -121,6 +122,7 @@ class Work:
     scratch: tuple[Scratch, ...] = ()
     over: tuple[int, ...] = ()
     widest: int = 1
+    least: int = 1
 
     @property
     def scratch_bytes(self) -> int:

@@ -100,7 +100,9 @@ class Program:
         row[walk.ENTRY], row[walk.ARGUMENTS], row[walk.PITCH] = address, memory.ctypes.data, size * memory.itemsize
         row[walk.SIZE], row[walk.RANGE], row[walk.UNITS] = size, used - 2, units
         row[walk.BLOCK], row[walk.COUNT] = (1, units) if loop.count is None else (BLOCK, loop.count)
-        row[walk.PIECE] = max(1, units // (self.workers * PIECES)) if bound.shared and units > 1 else 0
+        least = 1 if bound.step.work is None else bound.step.work.least
+        piece = max(least, units // (self.workers * PIECES))
+        row[walk.PIECE] = piece if bound.shared and units > 1 else 0
         return row
 
 
