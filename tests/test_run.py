@@ -177,7 +177,8 @@ def test_an_error_in_any_worker_ends_the_run(large: graph.Graph, monkeypatch: py
             raise MemoryError("no room")
         return -1
 
-    monkeypatch.setattr(depthwise_loops, "depthwise_double", fail)  # for the net's DOUBLE_ROUND
+    monkeypatch.setattr(depthwise_loops, "THROUGH_SUMS", fail)  # where plain code goes, too
+    monkeypatch.setitem(depthwise_loops.IN_REGISTERS, (3, True), fail)  # the net's kernel and DOUBLE_ROUND
     with pytest.raises(MemoryError, match="no room"):
         Session(large, 2).run(None, feeds_of(large))
 

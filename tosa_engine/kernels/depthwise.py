@@ -188,8 +188,8 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        shape[at.DIRECT] = direct and out.dtype == np.int8
-        loop = depthwise_loops.depthwise_double if limits[scale.DOUBLES] else depthwise_loops.depthwise
+        double = bool(limits[scale.DOUBLES])
+        loop = depthwise_loops.loop_of(g[at.CODE], double, direct and out.dtype == np.int8)
         return Loop(loop, simd, x, packed.weights, packed.numbers, e64, shape, values, out)
 
     scratch = (

@@ -19,8 +19,8 @@ from .depthwise_places import (
     CHUNKS,
     CODE,
     COLUMNS,
+    COLUMNS_OF_CODE,
     DEPTH,
-    DIRECT,
     FIELDS,
     GROUPS,
     HEIGHT,
@@ -49,7 +49,7 @@ from .depthwise_places import (
     WEIGHTS,
     WIDTH,
 )  # fmt: skip
-from .quad_sums import output_row, output_row_double, tile_sums
+from .quad_sums import row_in_registers, tile_sums
 from .quads import interleave
 from .scale import HAS_TABLE, NR, scale_rows
 from .table_loops import look_up_rows
@@ -93,19 +93,17 @@ def interleave_all(simd: Any, x: Any, pad: Any, g: Any, rows: Any, shift: int, s
 
 @inline
 def scaled_row(
-    simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: int, channel: int, width: int, numbers: Any, e64: Any,
-    limits: Any, out: Any, to: int, c: Any,
+    simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: int, channel: int, width: int, numbers: Any, place: int,
+    e64: Any, limits: Any, out: Any, to: int, c: Any, pitch: int, count: int, kind: int,
 ) -> None:  # fmt: skip
-    """One row of outputs by way of `c`, for every type and scale."""
-    for first in range(0, g[WIDTH], PIXELS):
+    """`count` outputs of a row by way of `c`, for every type, scale and kind of kernel."""
+    for first in range(0, count, PIXELS):
         tile_sums(simd, a, first * VECTORS * width, offsets, g[TAPS], w, start, width, c)
-        pixels = min(PIXELS, g[WIDTH] - first)
+        pixels = min(PIXELS, count - first)
         for panel in range(0, width, NR):
-            count = min(NR, g[CHANNELS] - channel - panel)
-            sums, place = c[panel * PIXELS :], to + first * g[CHANNELS] + panel
-            scale_rows(
-                simd, sums, numbers, e64, g[PITCH], channel + panel, limits, out, place, g[CHANNELS], pixels, count
-            )
+            columns = min(NR, g[CHANNELS] - channel - panel)
+            sums, at = c[panel * PIXELS :], to + first * pitch + panel
+            scale_rows(simd, sums, numbers, e64, g[PITCH], channel + panel, limits, out, at, pitch, pixels, columns)
 
 
 def _depthwise(row: Any) -> Any:
@@ -136,13 +134,10 @@ def _depthwise(row: Any) -> Any:
                 for j in range(lines):
                     to = (image * g[HEIGHT] + first + j) * g[WIDTH] * g[CHANNELS] + channel
                     at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
-                    if g[DIRECT]:
-                        row(
-                            simd, a, 0, offsets, g[TAPS], w, at, width, numbers, fields[NUMBERS], limits, out, to,
-                            g[CHANNELS], g[WIDTH], g[CODE],
-                        )  # fmt: skip
-                    else:
-                        scaled_row(simd, a, g, offsets, w, at, channel, width, numbers, e64, limits, out, to, c)
+                    row(
+                        simd, a, g, offsets, w, at, channel, width, numbers, fields[NUMBERS], e64, limits, out, to, c,
+                        g[CHANNELS], g[WIDTH], g[CODE],
+                    )  # fmt: skip
                     if limits[HAS_TABLE] != 0:
                         look_up_rows(simd, values, out, to, g[CHANNELS], g[WIDTH], min(width, g[CHANNELS] - channel))
         return -1
@@ -150,4 +145,15 @@ def _depthwise(row: Any) -> Any:
     return depthwise
 
 
-depthwise, depthwise_double = _depthwise(output_row), _depthwise(output_row_double)  # as scales round
+# Each is code for every width of vectors, 1 - 2 s of compiling: one for the kernels of a network is enough.
+THROUGH_SUMS = _depthwise(scaled_row)
+IN_REGISTERS = {
+    (columns, double): _depthwise(row_in_registers(columns, double))
+    for columns in sorted({*COLUMNS_OF_CODE})
+    for double in (False, True)
+}  # by the columns of the kernel, and whether scales are DOUBLE_ROUND
+
+
+def loop_of(code: int, double: bool, direct: bool) -> Any:
+    """`direct`: bytes are made of sums in registers."""
+    return IN_REGISTERS[COLUMNS_OF_CODE[code], double] if direct else THROUGH_SUMS

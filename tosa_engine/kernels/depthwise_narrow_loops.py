@@ -44,7 +44,7 @@ from .depthwise_places import (
     WEIGHTS,
     WIDTH,
 )  # fmt: skip
-from .quad_sums import output_row, output_row_double
+from .quad_sums import row_in_registers
 from .quads import interleave
 from .scale import HAS_TABLE
 from .table_loops import look_up_rows
@@ -135,8 +135,8 @@ def _narrow(row: Any) -> Any:
                 for j in range(lines):
                     at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
                     row(
-                        simd, a, 0, offsets, g[TAPS], w, at, width, numbers, fields[NUMBERS], limits, made,
-                        j * g[PLANE] * g[PITCH] + channel, g[PITCH], g[PLANE], 0,
+                        simd, a, g, offsets, w, at, channel, width, numbers, fields[NUMBERS], starts, limits, made,
+                        j * g[PLANE] * g[PITCH] + channel, c, g[PITCH], g[PLANE], 0,
                     )  # fmt: skip
             for j in range(lines):
                 to, source = (image * g[HEIGHT] + first + j) * wanted, j * g[PLANE] * g[PITCH]
@@ -148,4 +148,4 @@ def _narrow(row: Any) -> Any:
     return narrow
 
 
-narrow, narrow_double = _narrow(output_row), _narrow(output_row_double)  # as scales round
+narrow, narrow_double = (_narrow(row_in_registers(0, double)) for double in (False, True))  # as scales round

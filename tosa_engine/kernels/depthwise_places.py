@@ -13,6 +13,7 @@ PARAMETERS: Final = 4  # vectors of int32 for each vector of channels: bias, mul
 PART: Final = (0, 2, 1, 3)  # how scaling leaves the lanes of a 128-bit part
 # kernels that have code of their own: columns, step between windows, quads
 UNROLLED: Final = ((3, 1, 1), (3, 2, 1), (5, 1, 2), (5, 2, 2))
+COLUMNS_OF_CODE: Final = (0, *(columns for columns, _, _ in UNROLLED))  # by CODE
 
 # the geometry
 IN_HEIGHT: Final = 0
@@ -38,13 +39,12 @@ CHUNKS: Final = 19  # units of a block of rows
 GROUPS: Final = 20  # of channels
 PITCH: Final = 21  # columns of the epilogue's parameters
 STAGED: Final = 22  # where rows are copied to first, channels repeated or too few for a vector; 0 where they aren't
-DIRECT: Final = 23  # whether bytes are made of sums in registers
-CODE: Final = 24  # which of UNROLLED the kernel is, counted from 1; 0: none
-BY_CHUNKS: Final = 25  # 1: units go through the rows of a group of channels, then to the next group
-MERGED: Final = 26  # few channels: pixels that become one, with as many times the channels
-PHASE: Final = 27  # columns of a phase of a copied row
-OUT_ROWS: Final = 28  # where rows of outputs are made; COLUMNS are the bytes of a copied row
-SIZE: Final = 29
+CODE: Final = 23  # which of UNROLLED the kernel is, counted from 1; 0: none
+BY_CHUNKS: Final = 24  # 1: units go through the rows of a group of channels, then to the next group
+MERGED: Final = 25  # few channels: pixels that become one, with as many times the channels
+PHASE: Final = 26  # columns of a phase of a copied row
+OUT_ROWS: Final = 27  # where rows of outputs are made; COLUMNS are the bytes of a copied row
+SIZE: Final = 28
 # fields of a group
 CHANNEL: Final = 0
 SPAN: Final = 1  # the width of its vectors

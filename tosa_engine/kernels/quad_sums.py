@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._jit import JIT
-from .depthwise_places import PIXELS, ROWS, UNROLLED, VECTORS
+from .depthwise_places import COLUMNS_OF_CODE, PIXELS, ROWS, TAPS, UNROLLED, VECTORS
 from .scale import NR
 
 if JIT:
@@ -86,33 +86,40 @@ def _make_sums() -> Any:
     return tile_sums
 
 
-def _make_row(double: bool) -> Any:
+def _make_row(columns: int, double: bool) -> Any:
+    codes = [code for code, known in enumerate(COLUMNS_OF_CODE) if known == columns]
+
     @intrinsic
     def output_row(
-        typingctx: Any, simd: Any, a: Any, at: Any, offsets: Any, taps: Any, w: Any, start: Any, width: Any,
-        numbers: Any, n: Any, limits: Any, out: Any, to: Any, pitch: Any, count: Any, kind: Any,
+        typingctx: Any, simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: Any, channel: Any, width: Any,
+        numbers: Any, place: Any, e64: Any, limits: Any, out: Any, to: Any, c: Any, pitch: Any, count: Any, kind: Any,
     ) -> Any:  # fmt: skip
-        """`count` pixels of a row of bytes, from sums in registers. Nothing for plain code and for other types."""
+        """`count` pixels of a row of bytes, from sums in registers, with the scales numbers[place:]; `kind` is one of
+        `codes`. It is called like a row by way of `c`, which it doesn't need.
+        """
         index = numba_types.int64
         sig = numba_types.void(
-            simd, a, index, offsets, index, w, index, index, numbers, index, limits, out, index, index, index, index
+            simd, a, g, offsets, w, index, index, index, numbers, index, e64, limits, out, index, c, index, index, index
         )
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kinds = signature.args
-            if not kinds[0].variant.native or kinds[11].dtype.bitwidth != 8:
-                return context.get_dummy_value()
-            data, parts = _operands(context, builder, kinds[1:7], args[1:7])
+            assert kinds[0].variant.native
+            assert kinds[12].dtype.bitwidth == 8
+            shape = e.pointer(context, builder, kinds[2], args[2], e.I64)
+            taps = builder.load(builder.gep(shape, [e.I64(TAPS)]))
+            operands = (args[1], e.I64(0), args[3], taps, args[4], args[5])
+            data, parts = _operands(context, builder, (kinds[1], None, kinds[3], None, kinds[4]), operands)
             found = builder.gep(e.pointer(context, builder, kinds[8], args[8], e.I32), [args[9]])
-            limit_data = e.pointer(context, builder, kinds[10], args[10], e.I64)
-            out_data = builder.gep(e.pointer(context, builder, kinds[11], args[11], e.I8), [args[12]])
+            limit_data = e.pointer(context, builder, kinds[11], args[11], e.I64)
+            out_data = builder.gep(e.pointer(context, builder, kinds[12], args[12], e.I8), [args[13]])
 
             def body(width: int) -> None:
-                for code in range(len(UNROLLED) + 1):
-                    with builder.if_then(builder.icmp_signed("==", args[15], e.I64(code))):
-                        tile = Tile(builder, kinds[0].variant, width, parts, data, args[4])
+                for code in codes:
+                    with builder.if_then(builder.icmp_signed("==", args[17], e.I64(code))):
+                        tile = Tile(builder, kinds[0].variant, width, parts, data, taps)
                         sums = tile.unrolled(*UNROLLED[code - 1]) if code else tile.sums
-                        emit_row(tile, sums, found, limit_data, out_data, args[13:15], double=double)
+                        emit_row(tile, sums, found, limit_data, out_data, args[15:17], double=double)
 
             emit_for(builder, kinds[0], args[7], body)
             return context.get_dummy_value()
@@ -124,11 +131,16 @@ def _make_row(double: bool) -> Any:
 
 if JIT:
     tile_sums = _make_sums()
-    output_row, output_row_double = _make_row(double=False), _make_row(double=True)
 else:
     tile_sums = plain_sums
+
+
+def row_in_registers(columns: int, double: bool) -> Any:
+    """Code for kernels of UNROLLED with so many columns; with 0, for all others. `double`: for DOUBLE_ROUND."""
+    if JIT:
+        return _make_row(columns, double)
 
     def output_row(*arguments: Any) -> None:
         raise AssertionError("plain code has no registers")
 
-    output_row_double = output_row
+    return output_row
