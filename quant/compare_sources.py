@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tosa_engine.commands.feeds import from_bytes, read_feeds
+from tosa_engine.commands.feeds import read_elements, read_feeds
 from tosa_engine.compare.dumps import is_dump, open_dump
 from tosa_engine.errors import DataError, UsageError, raise_all
 
@@ -112,11 +113,11 @@ def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
         found = read_feeds(given, [t.name for t in graph.inputs], [t.name for t in graph.outputs])
         for tensor in graph.inputs:
             one = found[tensor.name]
-            if not isinstance(one, bytes):
+            if not isinstance(one, Path):
                 arrays[tensor.name] = one
             elif tensor.name not in arrays:
                 try:
-                    arrays[tensor.name] = from_bytes(one, tensor.name, tensor.dtype, tensor.shape or ())
+                    arrays[tensor.name] = read_elements(one, tensor.name, tensor.dtype, tensor.shape or ())
                 except DataError as problem:
                     wrong.setdefault(tensor.name, problem)
     raise_all([problem for name, problem in wrong.items() if name not in arrays])

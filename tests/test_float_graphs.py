@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,6 +93,9 @@ def test_the_command_reads_what_files_hold(command: Any, dtype: DType, tmp_path:
     wrong, size = command("run", tmp_path / "g.tosa", "-i", f"x=@{tmp_path}/x.bin"), feeds["x"].nbytes
     assert wrong.code == 6
     assert f"DATA.bin: {dtype}[2, 3] takes {size} bytes, the file has {size + 1} (tensor 'x')" in wrong.err
+    os.truncate(tmp_path / "x.bin", 1 << 40)  # more than memory holds
+    wrong = command("run", tmp_path / "g.tosa", "-i", f"x=@{tmp_path}/x.bin")
+    assert f"takes {size} bytes, the file has {1 << 40} (tensor 'x')" in wrong.err
 
 
 def test_what_official_tools_write(tmp_path: Path) -> None:

@@ -19,18 +19,18 @@ INPUT_HELP: Final = (
 )
 
 
-def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array | bytes]:
-    """The arrays that the `-i` arguments name, or the bytes of bare elements, by input name.
+def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array | Path]:
+    """The arrays that the `-i` arguments name, or the files of bare elements, by input name.
 
     A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input that is given
     twice or not at all.
     """
     from .. import arrays
 
-    feeds: dict[str, Array | bytes] = {}
+    feeds: dict[str, Array | Path] = {}
     unnamed: list[str] = []
 
-    def feed(name: str, array: Array | bytes, text: str) -> None:
+    def feed(name: str, array: Array | Path, text: str) -> None:
         if name not in inputs:
             raise UsageError(f"-i {text}: the model has no input '{name}'; its inputs are {listed(inputs)}")
         if name in feeds:
@@ -60,28 +60,29 @@ def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
     return feeds
 
 
-def from_bytes(raw: bytes, name: str, dtype: DType, shape: Shape) -> Array:
+def read_elements(path: Path, name: str, dtype: DType, shape: Shape) -> Array:
     """The bare elements of a file, as values of an input. Raises DataError for too many or too few bytes, and for bits
-    that are no value of the format.
+    that are no value of the format. No more is read than the input takes, and a byte.
     """
     from ..serialize import data
     from ..types import count
 
     size = data.byte_size(dtype, count(shape))
+    with path.open("rb") as file:
+        raw = file.read(size + 1)
     if len(raw) != size:
-        raise DataError(
-            f"{dtype}{list(shape)} takes {size} bytes, the file has {len(raw)}", label="DATA.bin", tensor=name
-        )
+        found = max(len(raw), path.stat().st_size)
+        raise DataError(f"{dtype}{list(shape)} takes {size} bytes, the file has {found}", label="DATA.bin", tensor=name)
     try:
         return data.decode(raw, dtype, shape)
     except data.ValueProblem as problem:
         raise DataError(str(problem), label="DATA.bin", tensor=name) from problem
 
 
-def _read(path: str) -> Array | bytes:
+def _read(path: str) -> Array | Path:
     from .. import arrays
 
-    return Path(path).read_bytes() if path.endswith(RAW) else arrays.read(path)
+    return Path(path) if path.endswith(RAW) else arrays.read(path)
 
 
 def listed(names: Sequence[str]) -> str:

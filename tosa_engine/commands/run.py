@@ -20,7 +20,7 @@ from .common import (
     load_model,
     target_of,
 )
-from .feeds import INPUT_HELP, INPUT_METAVAR, from_bytes, listed, read_feeds
+from .feeds import INPUT_HELP, INPUT_METAVAR, listed, read_elements, read_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -103,10 +103,10 @@ def _read_expected(path: str, session: Session) -> dict[str, Array]:
     return _of_bits({name: found[name] for name in names}, session.outputs)
 
 
-def _no_floats_for_integers(given: Mapping[str, Array | bytes], ports: Sequence[Port]) -> None:
+def _no_floats_for_integers(given: Mapping[str, Array | Path], ports: Sequence[Port]) -> None:
     for port in ports:
         one = given[port.name]
-        if port.tosa_type.is_int and not isinstance(one, bytes) and one.dtype.kind == "f":
+        if port.tosa_type.is_int and not isinstance(one, Path) and one.dtype.kind == "f":
             message = (
                 f"got {one.dtype} for {port.tosa_type}: the model takes integers, real / scale + zero point; the "
                 ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them)"
@@ -114,8 +114,8 @@ def _no_floats_for_integers(given: Mapping[str, Array | bytes], ports: Sequence[
             raise DataError(message, label="DATA.floats", tensor=port.name)
 
 
-def _of_bits(found: Mapping[str, Array | bytes], ports: Sequence[Port]) -> dict[str, Array]:
-    """Arrays and bytes of files as values of the formats that the model's inputs or outputs have.
+def _of_bits(found: Mapping[str, Array | Path], ports: Sequence[Port]) -> dict[str, Array]:
+    """Arrays, and files of bare elements, as values of the formats that the model's inputs or outputs have.
 
     Raises DataError where bytes are too many or too few, or no values of the format.
     """
@@ -127,11 +127,11 @@ def _of_bits(found: Mapping[str, Array | bytes], ports: Sequence[Port]) -> dict[
     for port in ports:
         one = found[port.name]
         values[port.name] = (
-            from_bytes(one, port.name, port.tosa_type, port.shape)
-            if isinstance(one, bytes)
+            read_elements(one, port.name, port.tosa_type, port.shape)
+            if isinstance(one, Path)
             else of_bits(one, port.tosa_type)
         )
-        if port.unsigned and not isinstance(one, bytes) and one.dtype == np.dtype(f"u{port.dtype.itemsize}"):
+        if port.unsigned and not isinstance(one, Path) and one.dtype == np.dtype(f"u{port.dtype.itemsize}"):
             values[port.name] = one.view(port.dtype)
     return values
 
