@@ -120,7 +120,7 @@ def conversions() -> Iterator[Pinned]:
 
 def errors() -> Iterator[Pinned]:
     """Graphs that are an error, which the reference model runs, dies of, or calls unpredictable."""
-    for name, dtype in (("ALL", bool_), ("ANY", bool_), ("MAX", i8), ("MIN", i8), ("SUM", i32)):
+    for name, dtype in (("ALL", bool_), ("ANY", bool_), ("MAX", i8), ("MIN", i8), ("PRODUCT", fp32), ("SUM", i32)):
         case = Case(f"REDUCE_{name}").input("input", dtype, (2, 3)).output("output", dtype, (1, 4)).set(axis=0)
         if name in ("MAX", "MIN"):
             case.set(nan_mode="PROPAGATE")

@@ -299,6 +299,21 @@ def test_a_dot_product_at_its_bound() -> None:
     assert accuracy.check_operator(call, inputs, [np.ones((1, 1, 1), np.float32)])[0].good
 
 
+def test_a_window_in_the_padding_may_multiply_zeros_by_infinity_or_not() -> None:
+    """`tosa_extra_multiplies`: bias and pixel, or NaN; the channel with finite weights has no choice."""
+    weight = np.array([[INF, 1.0], [1.0, 1.0]], np.float32).reshape(2, 1, 2, 1)
+    case = Case("CONV2D").input("input", fp32, (1, 1, 2, 1)).const("weight", fp32, weight)
+    case.const("bias", fp32, [0.5, 0.5]).const("input_zp", fp32, [0]).const("weight_zp", fp32, [0])
+    case.set(pad=(0, 0, 1, 0), stride=(1, 1), dilation=(1, 1), acc_type=fp32, local_bound=True)
+    call = call_of(case.output("output", fp32, (1, 1, 2, 2)).graph())
+    zero = np.zeros(1, np.float32)
+    inputs = {"input": np.array([2.0, 3.0], np.float32).reshape(1, 1, 2, 1), "weight": weight}
+    inputs |= {"bias": np.array([0.5, 0.5], np.float32), "input_zp": zero, "weight_zp": zero}
+    for first, second, good in ((2.5, 2.5, True), (NAN, 2.5, True), (2.5, NAN, False)):
+        tested = np.array([first, second, INF, 5.5], np.float32).reshape(1, 1, 2, 2)
+        assert accuracy.check_operator(call, inputs, [tested])[0].good == good, (first, second)
+
+
 def test_roundings_that_are_allowed_for() -> None:
     assert accuracy.rounding_count(100, fp32, fp32, False) == 100
     assert accuracy.rounding_count(100, fp32, fp32, True) == 101

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tosa_engine import Session, graph, oracle, types
+from tosa_engine.builder import Builder
 from tosa_engine.errors import (
     DataError,
     ErrorIf,
@@ -357,6 +358,14 @@ def test_checked_runs_tell_a_wrong_kernel(net: graph.Graph, monkeypatch: pytest.
     with pytest.raises(TosaEngineError) as caught:
         Session(net, 1, checked=True).run(None, feeds_of(net))
     assert (caught.value.label, caught.value.node, caught.value.exit_code) == ("RUN.disagree", "pooled", 70)
+
+
+def test_a_disagreement_is_not_where_both_are_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = Builder()
+    b.output(b.op("EXP", b.input(types.fp32, (3,), "x")))
+    monkeypatch.setattr(oracle, "run_operator", lambda call, arguments: [np.array([np.nan, 1, 5], np.float32)])
+    with pytest.raises(TosaEngineError, match=r"RUN.disagree: kernel and oracle of EXP differ at \[2\]: 1.0 and 5.0"):
+        Session(b.graph(), 1, checked=True).run(None, {"x": np.array([np.nan, 0, 0], np.float32)})
 
 
 def test_checked_runs_tell_a_kernel_that_misses_a_require(monkeypatch: pytest.MonkeyPatch) -> None:
