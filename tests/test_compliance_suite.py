@@ -268,7 +268,7 @@ def test_the_recorded_page(modules: Callable[[str], Any]) -> None:
     page = modules("record").page(
         {"seeds fp": {**counts, "seeds": [4], "data_sets": {"s0": 1, "s5": 2}}, "coverage": coverage}
     )
-    assert '## Other seeds: fp\n\n    make conformance PROFILE=fp OPS="--seeds 4 --record"\n' in page
+    assert '## Other seeds: fp\n\n    make conformance PROFILE=fp OPS="--seeds 4 --tests 6 --record"\n' in page
     assert "- passed of the data sets of dot products: 1 of S0, 2 of S5\n" in page
     assert "- in no selection: 1\n\n| selection | names |\n|---|---:|\n| int | 2 |\n| fp | 2 |\n" in page
 
