@@ -44,22 +44,11 @@ from .depthwise_places import (
     WEIGHTS,
     WIDTH,
 )  # fmt: skip
+from .line_loops import copy, fill
 from .quad_sums import row_in_registers
 from .quads import interleave
 from .scale import HAS_TABLE
 from .table_loops import look_up_rows
-
-
-@inline
-def fill(value: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = value
-
-
-@inline
-def copy(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = source[i]
 
 
 @jit

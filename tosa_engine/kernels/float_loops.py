@@ -30,8 +30,9 @@ from .geometry import (
     TAIL,
     WIDTH,
 )  # fmt: skip
+from .line_loops import fill
 from .scale import NR
-from .tensor_loops import fill, from_copy, from_input, group_panels, row_starts, straight
+from .tensor_loops import from_copy, from_input, group_panels, row_starts, straight
 
 
 @inline

@@ -6,20 +6,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ._jit import inline, jit
+from ._jit import jit
 from .float_fma import fma
 from .float_tile import clip, tile_width, tiles
 from .geometry import BLOCK, BLOCKS, CHANNELS, DEPTH, GROUPS, HEIGHT, IN_PLACE, PACKED, PITCH, STRIPE
+from .line_loops import copy, fill
 from .scale import NR
-from .tensor_loops import fill, group_panels, straight
+from .tensor_loops import group_panels, straight
 
 STEPS: Final = 4  # of c that `few_rows` takes before it stores sums
-
-
-@inline
-def copy(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = source[i]
 
 
 @jit

@@ -13,9 +13,10 @@ import numpy as np
 
 from ._jit import few_of, inline, jit, panels_of, rows_of
 from .geometry import BLOCK, BLOCKS, CHANNELS, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, SEGMENTS, STEPS, WIDTH
+from .line_loops import fill
 from .scale import NR, scale_rows
 from .scale_wide import wide_rows
-from .tensor_loops import fill, from_input, group_panels, pack_block, row_starts, straight
+from .tensor_loops import from_input, group_panels, pack_block, row_starts, straight
 from .tile import sums_pairs
 from .windows import MR, window_rows
 

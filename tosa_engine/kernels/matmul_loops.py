@@ -16,10 +16,11 @@ import numpy as np
 
 from ._jit import inline, jit, panels_of
 from .geometry import BLOCK, BLOCKS, CHANNELS, CONSTANT, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, REPEAT, STEPS, ZERO
+from .line_loops import fill
 from .quad_panels import BYTES, pack
 from .scale import HAS_TABLE, NR
 from .table_loops import look_up_rows
-from .tensor_loops import fill, from_input, group_panels, straight
+from .tensor_loops import from_input, group_panels, straight
 from .tile import any_terms, tiles_terms
 from .variants import MOST_ROWS, TILE
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..numerics import scale
 from ._jit import inline, jit
+from .line_loops import copy
 
 apply_scale_32 = jit(scale.apply_scale_32)
 
@@ -27,12 +28,6 @@ def window(g: Any, unit: int, ox: int) -> tuple[int, int, int, int, int]:
     n, oy = unit // g[4], unit % g[4]
     y, column = oy * g[8] - g[10], ox * g[9] - g[11]
     return n, max(0, y), min(g[1], y + g[6]), max(0, column), min(g[2], column + g[7])
-
-
-@inline
-def copy(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = source[i]
 
 
 @inline

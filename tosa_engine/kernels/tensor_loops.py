@@ -37,6 +37,7 @@ from .geometry import (
     WIDTH,
     ZERO,
 )  # fmt: skip
+from .line_loops import fill
 from .scale import HAS_TABLE, NR
 from .table_loops import look_up_rows
 from .tile import any_pairs, any_quads, tiles_pairs, tiles_quads
@@ -48,12 +49,6 @@ def convert(source: Any, zero: int, target: Any) -> None:
     """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
     for i in range(len(target)):
         target[i] = source[i] - zero
-
-
-@inline
-def fill(value: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = value
 
 
 @jit

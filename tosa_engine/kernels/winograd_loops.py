@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._jit import inline, jit, native
+from .line_loops import copy, fill
 from .scale import HAS_TABLE
 from .winograd_matrices import FACTORS
 from .winograd_places import (
@@ -51,19 +52,6 @@ from .winograd_places import (
     ZERO,
 )
 from .winograd_steps import finish, look_up, plain_inputs, plain_product, plain_weights, product, vector
-
-
-@inline
-def fill(value: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = value
-
-
-@inline
-def copy(source: Any, target: Any) -> None:
-    """(Slices index from 0: the compiler then knows that no index is negative.)"""
-    for i in range(len(target)):
-        target[i] = source[i]
 
 
 @jit
