@@ -56,6 +56,26 @@ def conv(size: int, depth: int, kernel: int, channels: int, stride: int = 1, for
     return graph(write)
 
 
+def gated(size: int, depth: int, channels: int, format: DType = types.i8) -> Graph:
+    """CONV2D 1x1, then x * sigmoid(x) as converters write it: a table, and a product between scales."""
+
+    def write(s: Small) -> Tensor:
+        weight = s.rng.integers(-127, 128, (channels, 1, 1, depth)).astype(np.int8)
+        x = _window(s, "CONV2D", weight, size, depth, 1, channels, 1, format)
+        sides = [s.rescale(side, types.i32, shift=31) for side in (x, looked_up(s, x))]
+        return s.rescale(s.b.op("MUL", *sides, 0), format)
+
+    return graph(write)
+
+
+def looked_up(s: Small, x: Tensor) -> Tensor:
+    """TABLE; of int16 with the RESCALE to int16 behind it."""
+    if x.dtype is types.i8:
+        found: Tensor = s.b.op("TABLE", x, s.b.const(s.rng.integers(-128, 128, 256).astype(np.int8)))
+        return found
+    return s.rescale(s.b.op("TABLE", x, s.b.const(np.arange(-256, 257).astype(np.int16))), types.i16)
+
+
 def depthwise(size: int, depth: int, kernel: int = 3, stride: int = 1, format: DType = types.i8) -> Graph:
     def write(s: Small) -> Tensor:
         weight = s.rng.integers(-127, 128, (kernel, kernel, depth, 1)).astype(np.int8)
@@ -113,21 +133,25 @@ def residual(size: int, depth: int, format: DType = types.i8) -> Graph:
     return graph(write)
 
 
+def residual_looked_up(size: int, depth: int, format: DType = types.i8) -> Graph:
+    """ADD of two tensors, and a table."""
+
+    def write(s: Small) -> Tensor:
+        sides = [s.rescale(s.b.input(format, (1, size, size, depth)), types.i32, shift=20) for _ in range(2)]
+        return looked_up(s, s.rescale(s.b.op("ADD", *sides), format, shift=50))
+
+    return graph(write)
+
+
 def softmax(rows: int, columns: int, format: DType = types.i8) -> Graph:
     """As lowered for TOSA: maximum, difference, powers by a table, sum, its inverse by a table, product."""
-
-    def table(s: Small, x: Tensor) -> Tensor:
-        if format is types.i8:
-            found: Tensor = s.b.op("TABLE", x, s.b.const(s.rng.integers(-128, 128, 256).astype(np.int8)))
-            return found
-        return s.rescale(s.b.op("TABLE", x, s.b.const(np.arange(-256, 257).astype(np.int16))), format)
 
     def write(s: Small) -> Tensor:
         x = s.b.input(format, (1, rows, columns), "x")
         sides = (x, s.b.op("REDUCE_MAX", x, axis=2, nan_mode="PROPAGATE"))
         difference = s.b.op("SUB", *(s.rescale(side, types.i32, shift=24) for side in sides))
-        powers = s.rescale(table(s, s.rescale(difference, format)), types.i32, shift=30)
-        inverse = table(s, s.rescale(s.b.op("REDUCE_SUM", powers, axis=2), format))
+        powers = s.rescale(looked_up(s, s.rescale(difference, format)), types.i32, shift=30)
+        inverse = looked_up(s, s.rescale(s.b.op("REDUCE_SUM", powers, axis=2), format))
         return s.rescale(s.b.op("MUL", powers, s.rescale(inverse, types.i32, shift=30), 0), format)
 
     return graph(write)
@@ -190,10 +214,12 @@ ROWS: list[tuple[str, Callable[[], Graph]]] = [
     ("DEPTHWISE_CONV2D 3x3 14x14x576", partial(depthwise, 14, 576)),
     ("DEPTHWISE_CONV2D 5x5 28x28x120", partial(depthwise, 28, 120, 5)),
     ("TRANSPOSE_CONV2D 2x2 s2 32x32x64 -> 32", partial(transposed, 32, 64, 32)),
+    ("CONV2D 1x1 28x28x64 -> 192, x sigmoid(x)", partial(gated, 28, 64, 192)),
     ("MATMUL 4 x 64x32 x 32x64", partial(matmul, 4, 64, 32, 64)),
     ("MATMUL 4 x 64x64 x 64x32", partial(matmul, 4, 64, 64, 32)),
     ("residual ADD 56x56x64", partial(residual, 56, 64)),
     ("residual ADD 14x14x96", partial(residual, 14, 96)),
+    ("residual ADD and TABLE 56x56x64", partial(residual_looked_up, 56, 64)),
     ("softmax 256x64", partial(softmax, 256, 64)),
     ("RESCALE i32 -> i8 56x56x64", partial(rescaled, (1, 56, 56, 64), i32, i8)),
     ("RESCALE i8 -> i32 56x56x64", partial(rescaled, (1, 56, 56, 64), i8, i32)),
@@ -212,7 +238,9 @@ ROWS: list[tuple[str, Callable[[], Graph]]] = [
     ("int16 CONV2D 1x1 14x14x576 -> 96", partial(conv, 14, 576, 1, 96, 1, i16)),
     ("int16 DEPTHWISE_CONV2D 3x3 56x56x144", partial(depthwise, 56, 144, 3, 1, i16)),
     ("int16 MATMUL 4 x 64x32 x 32x64", partial(matmul, 4, 64, 32, 64, i16)),
+    ("int16 CONV2D 1x1 28x28x64 -> 192, x sigmoid(x)", partial(gated, 28, 64, 192, i16)),
     ("int16 residual ADD 56x56x64", partial(residual, 56, 64, i16)),
+    ("int16 residual ADD and TABLE 56x56x64", partial(residual_looked_up, 56, 64, i16)),
     ("int16 softmax 256x64", partial(softmax, 256, 64, i16)),
     ("int16 TABLE 56x56x64", partial(table, (1, 56, 56, 64), i16)),
 ]

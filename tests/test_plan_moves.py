@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tosa_engine import types
@@ -145,7 +146,7 @@ def test_transposes_that_cancel_are_none() -> None:
     plan = planned(net, "y")
     assert operators(plan) == ["TRANSPOSE+RESHAPE+TRANSPOSE"]
     assert plan.steps[0].work is None
-    assert plan.roots["y"] == "x"
+    assert plan.roots["y"] == plan.roots["x"]
 
 
 def test_chains_of_moves_are_one_copy() -> None:
@@ -244,6 +245,18 @@ def test_a_residual_sum_is_written_upon_an_input_that_nobody_needs_any_more() ->
     assert plan.roots[added.output] == plan.roots["stem_relu"], "the last reader of its first input"
     kept = make_plan(expand(residual_net()), frozenset(["stem_relu", "pw_i8"]))
     assert kept.roots[next(s for s in kept.steps if "ADD" in s.operators).output] not in ("stem_relu", "pw_i8")
+
+
+def test_words_are_looked_up_where_they_lie() -> None:
+    net = Net()
+    x = net.op(
+        "CLAMP", "x", types.i16, net.input("in", types.i16, 5, 70), min_val=-9, max_val=9999, nan_mode="PROPAGATE"
+    )
+    net.op("TABLE", "found", types.i32, x, net.const(types.i16, np.arange(-256, 257) * 99))
+    net.rescale("y", "found", types.i32, types.i16, 38)
+    plan = planned(net, "y")
+    assert [step.operators for step in plan.steps] == ["CLAMP", "TABLE+RESCALE"]
+    assert plan.roots["y"] == plan.roots["x"]
 
 
 def overlapping(first: int, second: int) -> Plan:

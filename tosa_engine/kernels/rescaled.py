@@ -81,7 +81,7 @@ def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(table_loops.table_scaled, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
 
-    return Work(blocks(count), 0.6 * count, bind)
+    return Work(blocks(count), 0.6 * count, bind, over=(0,))
 
 
 def rescaled_sum(call: Call, zero: int, scale: Scale, output_zp: int, bounds: tuple[int, int]) -> Work:

@@ -21,6 +21,7 @@ from ..spec import bind_operator
 from .apart import is_compiled, worth_apart
 from .arena import place
 from .batch import batch_of, fits_cache, parts_apart, parts_for, with_batch, with_constants
+from .functions import Functions
 from .fuse import fuse
 from .late import late_work, unknown
 from .lives import lives_of, resolve
@@ -110,6 +111,7 @@ def _plan_block(
     calls = [call for call in calls if not call.spec.is_constant]
     if optimise:
         calls = _fold(_live(calls, block, keep), block, constants)
+        calls = Functions(calls, block, constants, keep).run()
         padding = Padding(calls, block, keep, level)
         calls = padding.run()
         steps = _steps(calls, fuse(calls, block.outputs, keep, prove(calls)), level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..kernels.work import Effect
+from .steps import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,7 @@ def _step(plan: Plan, number: int, step: Step) -> Facts:
     tensors = plan.block.tensors
     found: Facts = {
         "number": number,
-        "operators": [call.spec.name for call in step.calls],
+        "operators": [name_of(call) for call in step.calls],
         "rows": [call.row.key for call in step.calls if call.row is not None],
         "node": step.name,
         "outputs": [
@@ -67,6 +68,11 @@ def _step(plan: Plan, number: int, step: Step) -> Facts:
     }
 
 
+def _given(block: Block) -> list[str]:
+    """The tensors of the graph, without those that a plan has added."""
+    return [*block.inputs, *(name for operator in block.operators for name in operator.outputs)]
+
+
 def _bytes(block: Block, names: Iterable[str]) -> int:
     return sum(block.tensors[name].size * block.tensors[name].dtype.storage.itemsize for name in names)
 
@@ -78,7 +84,7 @@ def _arena(plan: Plan) -> Facts:
         "lower_bound": arena.lower_bound,
         "ratio": round(arena.size / arena.lower_bound, 3) if arena.lower_bound else 1.0,
         "buffers": arena.total,
-        "unfused": _bytes(plan.block, [n for n in plan.block.tensors if n not in plan.constants]),
+        "unfused": _bytes(plan.block, [n for n in _given(plan.block) if n not in plan.constants]),
     }
 
 

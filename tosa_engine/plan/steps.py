@@ -37,8 +37,14 @@ class Step:
 
     @property
     def operators(self) -> str:
-        """The operators' names, like CONV2D+RESCALE+CLAMP."""
-        return "+".join(call.spec.name for call in self.calls)
+        """The operators' names, like CONV2D+RESCALE+TABLE(RESCALE+MUL+RESCALE)."""
+        return "+".join(name_of(call) for call in self.calls)
+
+
+def name_of(call: Call) -> str:
+    """The operator's name, with those of the graph that it stands for."""
+    instead = "+".join(one.spec.name for one in call.stands_for)
+    return call.spec.name + (f"({instead})" if instead not in ("", call.spec.name) else "")
 
 
 @dataclass(frozen=True)

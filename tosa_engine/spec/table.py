@@ -164,7 +164,7 @@ class Call:
 
     `call.proved` is what a plan knows when it asks a kernel for work: the REQUIREs that hold for all inputs, by label,
     each with the least and the greatest value that is tested (int64, one for each channel or one for all). A kernel
-    needn't test them.
+    needn't test them. `call.stands_for` are the operators of the graph that a plan replaces by this one.
     """
 
     def __init__(
@@ -174,6 +174,7 @@ class Call:
         self.names: dict[str, Any] = {}
         self.inner: Call | None = None
         self.proved: Mapping[str, tuple[Array, Array]] = {}
+        self.stands_for: tuple[Call, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         try:
