@@ -88,17 +88,23 @@ ZERO = st.sampled_from([-128, -7, 0, 127])
 
 
 @pytest.mark.parametrize("variant", HOST)
-@pytest.mark.parametrize("op", ["ADD", "SUB"])
-def test_sums_between_scales(op: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("op", "t"), [("ADD", i8), ("SUB", i8), ("ADD", i16)])
+def test_sums_between_scales(op: str, t: DType, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 
     @given(st.sampled_from(SHAPES), st.tuples(FINE, FINE, COARSE), st.tuples(ZERO, ZERO, ZERO), st.booleans())
     @example(SHAPES[0], ((1 << 30, 16, False), (1 << 30, 16, False), (1 << 30, 33, False)), (-128, 127, 0), True)
     @example(SHAPES[2], ((1 << 30, 24, True), (1 << 30, 16, False), (1 << 30, 32, True)), (-128, 127, 0), True)
+    @example(SHAPES[0], ((1 << 30, 30, False), (1 << 30, 30, True), (1 << 30, 30, True)), (-128, 127, -7), False)
+    @example(SHAPES[0], ((1 << 30, 30, False), (3 << 28, 29, False), ((1 << 31) - 1, 31, False)), (5, -7, 0), False)
+    @example(SHAPES[0], ((1 << 30, 30, False), (1 << 30, 20, False), (3 << 29, 42, True)), (5, -7, 9), False)
     def run(shapes: tuple[Shape, Shape], scales: Any, zeros: Any, clamp: bool) -> None:
-        net = binary(op, i8, shapes, scales, zeros, clamp=clamp)
+        if t is i16:  # whose results stay in int32
+            zeros, least = (0, 0, 0), 33 if min(s for _, s, _ in scales[:2]) < 29 else 0
+            scales = (*scales[:2], (scales[2][0], max(least, scales[2][1]), scales[2][2]))
+        net = binary(op, t, shapes, scales, zeros, clamp=clamp)
         fused = f"RESCALE+RESCALE+{op}+RESCALE" + ("+CLAMP" if clamp else "")
-        feeds = {"a": some(i8, shapes[0], 1), "b": some(i8, shapes[1], 2)}
+        feeds = {"a": some(t, shapes[0], 1), "b": some(t, shapes[1], 2)}
         check(net, feeds, "clamped" if clamp else "y", fused, 2)
 
     run()
@@ -107,13 +113,16 @@ def test_sums_between_scales(op: str, variant: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("variant", HOST)
 @pytest.mark.parametrize("t", [i8, i16])
 def test_products_between_scales(t: DType, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input scale of 1/2 .. 1 keeps products of int16 in int32."""
+    """An input scale of 1/2 .. 1 keeps products of int16 in int32; one of exactly 1 isn't applied."""
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 
     @given(st.sampled_from(SHAPES), st.tuples(COARSE, COARSE, COARSE), st.tuples(ZERO, ZERO, ZERO))
     @example(SHAPES[0], ((1 << 30, 31, False), (1 << 30, 31, True), (1 << 30, 33, False)), (127, 127, -128))
+    @example(SHAPES[0], ((1 << 30, 30, False), (1 << 30, 30, True), (1 << 30, 33, False)), (-128, 127, 9))
+    @example(SHAPES[0], ((1 << 30, 30, False), (1 << 30, 30, False), (3 << 29, 45, True)), (-128, -128, -128))
+    @example(SHAPES[1], ((1 << 30, 30, False), (1 << 30, 30, False), (3 << 29, 36, False)), (0, 127, 0))
     def run(shapes: tuple[Shape, Shape], scales: Any, zeros: Any) -> None:
-        first, second = ((m, max(31, s), d) for m, s, d in scales[:2])
+        first, second = ((m, s if (m, s) == (1 << 30, 30) else max(31, s), d) for m, s, d in scales[:2])
         out = (scales[2][0], max(32, scales[2][1]), scales[2][2])
         net = binary("MUL", t, shapes, (first, second, out), zeros if t is i8 else (0, 0, 0))
         feeds = {"a": some(t, shapes[0], 3), "b": some(t, shapes[1], 4)}
@@ -134,10 +143,10 @@ def test_a_constant_takes_part_as_it_is(op: str, shapes: tuple[Shape, Shape]) ->
 
 def test_one_tensor_twice_is_scaled_once() -> None:
     net = Net()
-    x = scale(net, "scaled", net.input("x", i8, 3, 50), i8, i32, (1 << 30, 31, False), (4, 0))
+    x = scale(net, "scaled", net.input("x", i16, 3, 50), i16, i32, (1 << 30, 31, False), (0, 0))
     net.op("MUL", "total", i32, x, x, net.const(i8, [0]))
-    scale(net, "y", "total", i32, i8, (1 << 30, 35, False), (0, 1))
-    check(net, {"x": some(i8, (3, 50), 7)}, "y", "RESCALE+MUL+RESCALE")
+    scale(net, "y", "total", i32, i16, (1 << 30, 43, False), (0, 0))
+    check(net, {"x": some(i16, (3, 50), 7)}, "y", "RESCALE+MUL+RESCALE")
 
 
 @pytest.mark.parametrize("variant", HOST)

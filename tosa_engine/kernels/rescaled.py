@@ -9,7 +9,7 @@ import numpy as np
 from .. import types
 from .elementwise import collapse
 from .ewise_binary import entries_and_slopes
-from .scale_numbers import HIGH_WORD, OUT_ROUND, SPLIT, scale_numbers, split_numbers, whole
+from .scale_numbers import DOUBLE, HIGH_WORD, OUT_ROUND, SPLIT, scale_numbers, split_numbers, whole
 from .variants import variant
 from .work import Loop, Work, blocks, constant, flat
 
@@ -41,18 +41,20 @@ def rescaled_binary(
     numbers = [scale_numbers(*s, z) for s, z in zip([*(scales[i] for i in order), scales[2]], zeros_in, strict=True)]
     minus, product = call.spec.name == "SUB", call.spec.name == "MUL"
     signs = [-1 if minus and swapped else 1, -1 if minus and not swapped else 1]
-    vectors = not any(double for _, _, double in scales) and numbers[2][HIGH_WORD]
+    simple = bool(numbers[2][HIGH_WORD]) and not any(double for _, _, double in scales)
     parts = [0] * (OUT_ROUND + 1 - SPLIT)
-    if in_t is not None and vectors and call.spec.name == "ADD":
+    if in_t is not None and not minus:
         span = max(max(in_t.maximum - z, z - in_t.minimum) for z in zeros_in[:2])
-        parts = split_numbers([*(scales[i] for i in order), scales[2]], [*zeros_in[:2], zeros[2]], span)
-    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, vectors, product, *parts], np.int64)
+        ordered = [*(scales[i] for i in order), scales[2]]
+        parts = split_numbers(ordered, [*zeros_in[:2], zeros[2]], span, product=product, high_word=simple)
+    p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, product, *parts], np.int64)
+    loop = scale_loops.rescaled if simple else scale_loops.rescaled_anyhow
     strides = [(first, second)[i] for i in order]
     count = types.count(call.shape_of("output"))
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         a, b = (flat(inputs[i]) for i in order)
-        return Loop(scale_loops.rescaled, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
+        return Loop(loop, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
 
     over = tuple(i for i, shape in enumerate((call.shape1, call.shape2)) if shape == call.shape_of("output"))
     return Work(blocks(count), 0.5 * count, bind, over=over)
@@ -64,9 +66,10 @@ def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tup
 
     p = np.array([*scale_numbers(*scale, zeros[0]), zeros[1], *bounds], np.int64)
     count = types.count(call.shape_of("output"))
+    loop = scale_loops.rescale_anyhow if p[DOUBLE] else scale_loops.rescale
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(scale_loops.rescale, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
+        return Loop(loop, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.2 * count, bind, over=(0,))
 
@@ -77,9 +80,10 @@ def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, 
 
     p = np.array([*scale_numbers(*scale, 0), output_zp, *bounds], np.int64)
     table, simd, count = entries_and_slopes(constant(call, "table")), variant(), types.count(call.shape_of("output"))
+    loop = table_loops.table_scaled_anyhow if p[DOUBLE] else table_loops.table_scaled
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(table_loops.table_scaled, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
+        return Loop(loop, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.6 * count, bind, over=(0,))
 

@@ -14,6 +14,7 @@ from .ewise_loops import offset
 from .scale_numbers import (
     BOTH,
     DOUBLE,
+    EXACT,
     HIGH_WORD,
     MULTIPLIER,
     NUMBERS,
@@ -25,13 +26,12 @@ from .scale_numbers import (
     SIGN_FIRST,
     SIGN_SECOND,
     SPLIT,
-    VECTORS,
     ZERO_IN,
 )  # fmt: skip
 from .work import BLOCK
 
 if JIT:
-    from .scaled_emit import make_binary, make_rescale, make_split_sum
+    from .scaled_emit import ANY, HIGH, WIDE, make_binary, make_rescale, make_split
 
 
 @inline
@@ -64,16 +64,18 @@ def plain_binary(product: bool, a: Any, b: Any, step: int, p: Any, out: Any) -> 
 
 
 if JIT:
-    rescale_high, rescale_wide = make_rescale(True), make_rescale(False)
+    rescale_high, rescale_wide, rescale_any = (make_rescale(how) for how in (HIGH, WIDE, ANY))
 
 
 @jit
 def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """RESCALE of int8, int16 or int32 in units of BLOCK elements; p: a scale, then output zero point and bounds."""
+    """RESCALE of int8, int16 or int32 in units of BLOCK elements; p: a scale, which doesn't round twice, then output
+    zero point and bounds.
+    """
     low, high = low * BLOCK, min(high * BLOCK, len(out))
     source, target = x[low:high], out[low:high]
     done = 0
-    if native(simd) and p[DOUBLE] == 0:
+    if native(simd):
         done = len(target) // lanes_of(simd) * lanes_of(simd)
         if p[HIGH_WORD] != 0:
             rescale_high(simd, source, p, target, done)
@@ -83,16 +85,40 @@ def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
     return -1
 
 
+@jit
+def rescale_anyhow(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
+    """`rescale` by any scale."""
+    low, high = low * BLOCK, min(high * BLOCK, len(out))
+    source, target = x[low:high], out[low:high]
+    done = 0
+    if native(simd):
+        done = len(target) // lanes_of(simd) * lanes_of(simd)
+        rescale_any(simd, source, p, target, done)
+    plain_rescale(source[done:], p, target[done:])
+    return -1
+
+
 if JIT:
     add_vector, sub_vector, mul_vector = (make_binary(op, uniform=False) for op in ("add", "sub", "mul"))
     add_uniform, sub_uniform, mul_uniform = (make_binary(op, uniform=True) for op in ("add", "sub", "mul"))
     rsub_uniform = make_binary("rsub", uniform=True)
-    split_sum_one, split_sum_both = (make_split_sum(one=one) for one in (True, False))
+    split_sum_one, split_sum_both, split_product = (make_split(form) for form in (ONE, BOTH, EXACT))
+    any_sum, any_product = (make_binary(op, False, ANY, ANY) for op in ("sum", "mul"))
+    any_sum_uniform, any_product_uniform = (make_binary(op, True, ANY, ANY) for op in ("sum", "mul"))
+    any_split_one, any_split_both, any_split_product = (make_split(form, ANY) for form in (ONE, BOTH, EXACT))
 
 
 @inline
-def sums(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
-    if step != 0:
+def simple(simd: Any, product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+    """Scales that don't round twice, the last one by a high word."""
+    if product:
+        if step != 0 and p[SPLIT] == EXACT:
+            split_product(simd, a, b, p, out, count)
+        elif step != 0:
+            mul_vector(simd, a, b, p, out, count)
+        else:
+            mul_uniform(simd, a, b, p, out, count)
+    elif step != 0:
         if p[SPLIT] == ONE:
             split_sum_one(simd, a, b, p, out, count)
         elif p[SPLIT] == BOTH:
@@ -110,31 +136,47 @@ def sums(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> 
 
 
 @inline
-def products(simd: Any, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
-    if step != 0:
-        mul_vector(simd, a, b, p, out, count)
+def anyhow(simd: Any, product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+    if product:
+        if step != 0 and p[SPLIT] == EXACT:
+            any_split_product(simd, a, b, p, out, count)
+        elif step != 0:
+            any_product(simd, a, b, p, out, count)
+        else:
+            any_product_uniform(simd, a, b, p, out, count)
+    elif step == 0:
+        any_sum_uniform(simd, a, b, p, out, count)
+    elif p[SPLIT] == ONE:
+        any_split_one(simd, a, b, p, out, count)
+    elif p[SPLIT] == BOTH:
+        any_split_both(simd, a, b, p, out, count)
     else:
-        mul_uniform(simd, a, b, p, out, count)
+        any_sum(simd, a, b, p, out, count)
 
 
-@jit
-def rescaled(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """A binary operator in units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0."""
-    last, product = len(dims) - 1, p[PRODUCT] != 0
-    at, end = low * BLOCK, min(high * BLOCK, len(out))
-    while at < end:
-        row = at // dims[last]
-        column = at - row * dims[last]
-        count = min(dims[last] - column, end - at)
-        ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
-        first, second, target = a[ia : ia + count], b[ib:], out[at : at + count]
-        done = 0
-        if native(simd) and p[VECTORS] != 0:
-            done = count // lanes_of(simd) * lanes_of(simd)
-            if product:
-                products(simd, first, second, sb[last], p, target, done)
-            else:
-                sums(simd, first, second, sb[last], p, target, done)
-        plain_binary(product, first[done:], second[done * sb[last] :], sb[last], p, target[done:])
-        at += count
-    return -1
+def between_scales(vectors: Any) -> Any:
+    """The loop of a binary operator between scales of the kind that `vectors` knows."""
+
+    @jit
+    def rescaled(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
+        """Units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0."""
+        last, product = len(dims) - 1, p[PRODUCT] != 0
+        at, end = low * BLOCK, min(high * BLOCK, len(out))
+        while at < end:
+            row = at // dims[last]
+            column = at - row * dims[last]
+            count = min(dims[last] - column, end - at)
+            ia, ib = offset(row, dims, sa) + column, offset(row, dims, sb) + column * sb[last]
+            first, second, target = a[ia : ia + count], b[ib:], out[at : at + count]
+            done = 0
+            if native(simd):
+                done = count // lanes_of(simd) * lanes_of(simd)
+                vectors(simd, product, first, second, sb[last], p, target, done)
+            plain_binary(product, first[done:], second[done * sb[last] :], sb[last], p, target[done:])
+            at += count
+        return -1
+
+    return rescaled
+
+
+rescaled, rescaled_anyhow = between_scales(simple), between_scales(anyhow)

@@ -18,13 +18,16 @@ NUMBERS: Final = 6
 OUT: Final = 3 * NUMBERS
 SIGN_FIRST: Final = OUT + 3
 SIGN_SECOND: Final = OUT + 4
-VECTORS: Final = OUT + 5  # 1: no scale rounds twice, and a high word decides the last one
-PRODUCT: Final = OUT + 6  # 1: MUL
-SPLIT: Final = OUT + 7  # which of the forms below `split_numbers` found, or 0
-BOTH, ONE = 1, 2  # both input scales need two products, or the second one alone
+PRODUCT: Final = OUT + 5  # 1: MUL
+SPLIT: Final = OUT + 6  # which of the forms below `split_numbers` found, or 0
+BOTH, ONE, EXACT = (
+    1,
+    2,
+    3,
+)  # both input scales need two products, or the second one alone; a product of inputs as they are
 FACTORS: Final = SPLIT + 1  # of each input: for the result, for what is shifted to the right, and what is added to that
 ADDED: Final = FACTORS + 6  # to the sum
-OUT_ROUND: Final = ADDED + 1  # to the high word of the result's product: the zero point is in it
+OUT_ROUND: Final = ADDED + 1  # to the high word of the result's product, if it decides: the zero point is in it
 WORD: Final = 32
 
 
@@ -40,22 +43,37 @@ def whole(scale: tuple[int, int, int]) -> bool:
     return scale[0] & ((1 << scale[1]) - 1) == 0
 
 
-def split_numbers(scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], span: int) -> list[int]:
-    """SPLIT and what follows it, for a sum of two scaled inputs that is scaled; without any rounding twice.
+def exact(scale: tuple[int, int, int]) -> bool:
+    """Whether a scale is 1; DOUBLE_ROUND changes nothing where the shift is 31 at most."""
+    return scale[0] == 1 << scale[1]
+
+
+def split_numbers(
+    scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], span: int, *, product: bool, high_word: bool
+) -> list[int]:
+    """SPLIT and what follows it, for a sum or a product of two scaled inputs that is scaled.
 
     With F = multiplier >> shift and L the rest, apply_scale(x - zp) is x * F - zp * F + ((x * L + C) >> shift), where
-    C = 2^(shift-1) - zp * L. All of it is right in 32-bit lanes where (x - zp) * L + 2^(shift-1) fits them; `span`
-    bounds the magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and `zeros` are those of the inputs,
-    then of the result, whose product's high word decides.
+    C = 2^(shift-1) - zp * L. All of it is right in 32-bit lanes where (x - zp) * L + 2^(shift-1) fits them, and so the
+    input isn't rounded twice; `span` bounds the magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and
+    `zeros` are those of the inputs, then of the result; `high_word`: the one of the result's product decides. Products
+    have such a form for inputs with a scale of 1.
     """
     right = scales[2][1] - WORD
-    half = 1 << (right - 1)
-    fits = [span * ((1 << s) - 1) + (1 << (s - 1)) < 1 << (WORD - 1) for _, s, _ in scales[:2]]
-    if not all(fits) or (abs(zeros[2]) << right) + half >= 1 << (WORD - 2):
+    rounding = (zeros[2] << right) + (1 << (right - 1)) if high_word else 0
+    room = not high_word or (abs(zeros[2]) << right) + (1 << (right - 1)) < 1 << (WORD - 2)
+    rests = [multiplier & ((1 << shift) - 1) for multiplier, shift, _ in scales[:2]]
+    if product:
+        fits = exact(scales[0]) and exact(scales[1])
+    else:
+        fits = all(
+            span * rest + (1 << (s - 1)) < 1 << (WORD - 1) for rest, (_, s, _) in zip(rests, scales, strict=False)
+        )
+    if not (fits and room):
         return [0] * (OUT_ROUND + 1 - SPLIT)
     found, added = [], 0
-    for (multiplier, shift, _), zero in zip(scales[:2], zeros, strict=False):
-        high, low = multiplier >> shift, multiplier & ((1 << shift) - 1)
-        found += [high, low, (1 << (shift - 1)) - zero * low]
-        added -= zero * high
-    return [ONE if whole(scales[0]) else BOTH, *found, added, (zeros[2] << right) + half]
+    for (multiplier, shift, _), rest, zero in zip(scales, rests, zeros, strict=False):
+        found += [multiplier >> shift, rest, (1 << (shift - 1)) - zero * rest]
+        added -= zero * (multiplier >> shift)
+    form = EXACT if product else ONE if whole(scales[0]) else BOTH
+    return [form, *found, added, rounding]

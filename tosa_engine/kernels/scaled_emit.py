@@ -1,20 +1,43 @@
 """The vector code of RESCALE by one scale, and of ADD, SUB and MUL between scales.
 
+A product of 64 bits becomes a number of 32 in one of three ways. `WIDE`: rounded and shifted in 64 bits. `HIGH`: the
+high word decides, for shifts of more than 32. `ANY` also has what DOUBLE_ROUND adds, which depends on the sign: rounded
+in 64 bits, shifted to the left for shifts below 32, and the high word is shifted to the right for those above.
+
 Only imported when the JIT is on; `scale_loops` has the loops, and the plain twins.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
-from .scale_numbers import FACTORS, NUMBERS, OUT, OUT_ROUND, SHIFT, WORD
+from .scale_numbers import (
+    DOUBLE,
+    EXACT,
+    FACTORS,
+    NUMBERS,
+    ONE,
+    OUT,
+    OUT_ROUND,
+    SHIFT,
+    SIGN_FIRST,
+    SIGN_SECOND,
+    WORD,
+    ZERO_IN,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .variants import Variant
+
+WIDE: Final = "wide"
+HIGH: Final = "high"
+ANY: Final = "any"
 
 
 @dataclass(frozen=True)
@@ -28,19 +51,28 @@ class Numbers:
     round64: Any
     round32: Any
     zero_in: Any
+    how: str
+    left64: Any  # of ANY: beside `shift32`, one of both is 0
+    negative64: Any  # of ANY: the rounding term of a negative product; `round64` is that of the others
 
     @staticmethod
-    def read(builder: Any, p: Any, at: int, simd: Variant) -> Numbers:
-        lanes = simd.lanes
+    def read(builder: Any, p: Any, at: int, simd: Variant, how: str) -> Numbers:
+        lanes, zero = simd.lanes, e.I64(0)
         multiplier, shift, rounding, zero_in = (builder.load(builder.gep(p, [e.I64(at + i)])) for i in range(4))
+        double = builder.load(builder.gep(p, [e.I64(at + DOUBLE)])) if how == ANY else zero
+        beyond = builder.sub(shift, e.I64(WORD))
+        right = builder.select(builder.icmp_signed("<", beyond, zero), zero, beyond) if how == ANY else beyond
         return Numbers(
             simd.x86,
             e.spread(builder, multiplier, lanes // 2),
             e.spread(builder, shift, lanes // 2),
-            e.spread(builder, builder.trunc(builder.sub(shift, e.I64(WORD)), e.I32), lanes),
-            e.spread(builder, rounding, lanes // 2),
+            e.spread(builder, builder.trunc(right, e.I32), lanes),
+            e.spread(builder, builder.add(rounding, double), lanes // 2),
             e.spread(builder, builder.trunc(builder.ashr(rounding, e.I64(WORD)), e.I32), lanes),
             e.spread(builder, builder.trunc(zero_in, e.I32), lanes),
+            how,
+            e.spread(builder, builder.sub(right, beyond), lanes // 2),
+            e.spread(builder, builder.sub(rounding, double), lanes // 2),
         )
 
     def products(self, builder: Any, value: Any) -> tuple[Any, Any]:
@@ -54,18 +86,30 @@ class Numbers:
         multiplier = builder.ashr(builder.shl(multiplier, word), word)
         return builder.mul(even, multiplier), builder.mul(odd, multiplier)
 
-    def apply(self, builder: Any, value: Any, *, high_word: bool, zero: bool = True) -> Any:
+    def apply(self, builder: Any, value: Any, *, zero: bool = True) -> Any:
         """apply_scale of a vector of int32; the results are values of int32. `zero`: the zero point isn't always 0."""
         value = builder.sub(value, self.zero_in) if zero else value
         even, odd = self.products(builder, value)
-        lanes = value.type.count
-        narrow = value.type
-        if high_word:
-            picked = e.indices([2 * (i // 2) + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
-            high = builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), picked)
+        if self.how == HIGH:
+            high = self.words(builder, even, odd, 1)
             return builder.ashr(builder.add(high, self.round32), self.shift32)
-        even, odd = (builder.ashr(builder.add(x, self.round64), self.shift64) for x in (even, odd))
-        picked = e.indices([2 * (i // 2) + (lanes if i % 2 else 0) for i in range(lanes)])
+        if self.how == WIDE:
+            even, odd = (builder.ashr(builder.add(x, self.round64), self.shift64) for x in (even, odd))
+            return self.words(builder, even, odd, 0)
+        even, odd = (builder.shl(builder.add(x, self.rounding(builder, x)), self.left64) for x in (even, odd))
+        return builder.ashr(self.words(builder, even, odd, 1), self.shift32)
+
+    def rounding(self, builder: Any, product: Any) -> Any:
+        """A product of 0 is of a multiplier of 0, perhaps, and a negative value: the result is 0 with either term."""
+        none = e.constant(product.type.count, e.I64, 0)
+        return builder.select(builder.icmp_signed("<", product, none), self.negative64, self.round64)
+
+    @staticmethod
+    def words(builder: Any, even: Any, odd: Any, which: int) -> Any:
+        """The low (0) or high (1) words of even and odd lanes, in their order."""
+        lanes = 2 * even.type.count
+        narrow = e.vector(e.I32, lanes)
+        picked = e.indices([2 * (i // 2) + which + (lanes if i % 2 else 0) for i in range(lanes)])
         return builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), picked)
 
 
@@ -88,7 +132,7 @@ def _load(builder: Any, data: Any, index: Any, bits: int, lanes: int) -> Any:
     return builder.sext(found, e.vector(e.I32, lanes)) if bits < WORD else found
 
 
-def make_rescale(high_word: bool) -> Any:
+def make_rescale(how: str) -> Any:
     @intrinsic
     def rescale(typingctx: Any, simd: Any, x: Any, p: Any, out: Any, count: Any) -> Any:
         """`count` values, a multiple of the lanes."""
@@ -101,10 +145,10 @@ def make_rescale(high_word: bool) -> Any:
                 e.pointer(context, builder, kinds[i], args[i], ir.IntType(b)) for i, b in zip((1, 3), bits, strict=True)
             )
             p_data = e.pointer(context, builder, kinds[2], args[2], e.I64)
-            numbers = Numbers.read(builder, p_data, 0, simd.variant)
+            numbers = Numbers.read(builder, p_data, 0, simd.variant, how)
 
             def body(i: Any, none: list[Any]) -> list[Any]:
-                value = numbers.apply(builder, _load(builder, x_data, i, bits[0], lanes), high_word=high_word)
+                value = numbers.apply(builder, _load(builder, x_data, i, bits[0], lanes))
                 finish_vector(builder, value, p_data, NUMBERS, out_data, i, bits[1])
                 return none
 
@@ -116,8 +160,10 @@ def make_rescale(high_word: bool) -> Any:
     return rescale
 
 
-def make_binary(op: str, uniform: bool) -> Any:
-    """`op` is add, sub or mul of the first and the second value, or rsub, the second minus the first."""
+def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> Any:
+    """`op` is add, sub or mul of the first and the second value, rsub, the second minus the first, or sum, of which
+    the numbers say the signs. The inputs are scaled the `inner` way, the result the `last` way.
+    """
 
     @intrinsic
     def binary(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
@@ -132,7 +178,9 @@ def make_binary(op: str, uniform: bool) -> Any:
                 for i, n in zip((1, 2, 4), bits, strict=True)
             )
             p_data = e.pointer(context, builder, kinds[3], args[3], e.I64)
-            scales = [Numbers.read(builder, p_data, i * NUMBERS, simd.variant) for i in range(3)]
+            ways = enumerate((inner, inner, last))
+            scales = [Numbers.read(builder, p_data, i * NUMBERS, simd.variant, how) for i, how in ways]
+            signs = [_number(builder, p_data, at, lanes) for at in (SIGN_FIRST, SIGN_SECOND)]
 
             def second(i: Any) -> Any:
                 if uniform:
@@ -140,16 +188,19 @@ def make_binary(op: str, uniform: bool) -> Any:
                     found = e.spread(builder, builder.sext(value, e.I32) if bits[1] < WORD else value, lanes)
                 else:
                     found = _load(builder, b_data, i, bits[1], lanes)
-                return scales[1].apply(builder, found, high_word=False)
+                return scales[1].apply(builder, found)
 
             once = second(None) if uniform else None
 
             def body(i: Any, none: list[Any]) -> list[Any]:
-                first = scales[0].apply(builder, _load(builder, a_data, i, bits[0], lanes), high_word=False)
-                other = once if uniform else second(i)
-                pair = (other, first) if op == "rsub" else (first, other)
-                total = getattr(builder, op.removeprefix("r"))(*pair)
-                value = scales[2].apply(builder, total, high_word=True, zero=False)
+                first = scales[0].apply(builder, _load(builder, a_data, i, bits[0], lanes))
+                pair = [first, once if uniform else second(i)]
+                if op == "rsub":
+                    pair.reverse()
+                if op == "sum":
+                    pair = [builder.mul(one, sign) for one, sign in zip(pair, signs, strict=True)]
+                total = getattr(builder, {"sum": "add", "rsub": "sub"}.get(op, op))(*pair)
+                value = scales[2].apply(builder, total, zero=False)
                 finish_vector(builder, value, p_data, OUT, out_data, i, bits[2])
                 return none
 
@@ -161,10 +212,12 @@ def make_binary(op: str, uniform: bool) -> Any:
     return binary
 
 
-def make_split_sum(one: bool) -> Any:
+def make_split(form: int, how: str = HIGH) -> Any:
+    """A form of `split_numbers`, the result scaled in a way."""
+
     @intrinsic
-    def split_sum(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
-        """The sum in the form of `split_numbers`, `one` or both inputs shifted; `count` is a multiple of the lanes."""
+    def split(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
+        """`count` values, a multiple of the lanes."""
         sig = numba_types.void(simd, a, b, p, out, numba_types.int64)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -176,21 +229,16 @@ def make_split_sum(one: bool) -> Any:
             ]
             out_data = e.pointer(context, builder, kinds[4], args[4], ir.IntType(bits[2]))
             p_data = e.pointer(context, builder, kinds[3], args[3], e.I64)
-            numbers = [_number(builder, p_data, FACTORS + i, lanes) for i in range(7)]
-            shifts = [_number(builder, p_data, i * NUMBERS + SHIFT, lanes) for i in range(2)]
+            combined = _product(builder, p_data, lanes) if form == EXACT else _sum(builder, p_data, lanes, form)
             bounds = [_number(builder, p_data, OUT + i, lanes) for i in range(3)]
-            last = Numbers.read(builder, p_data, 2 * NUMBERS, simd.variant)
-            last = replace(last, round32=_number(builder, p_data, OUT_ROUND, lanes))
+            last = Numbers.read(builder, p_data, 2 * NUMBERS, simd.variant, how)
+            last = replace(last, round32=_number(builder, p_data, OUT_ROUND, lanes))  # and the zero point
 
             def body(i: Any, none: list[Any]) -> list[Any]:
-                total = numbers[6]
-                for k, (source, width) in enumerate(zip(sources, bits, strict=False)):
-                    x, (high, low, term) = _load(builder, source, i, width, lanes), numbers[3 * k : 3 * k + 3]
-                    total = builder.add(total, builder.mul(x, high))
-                    if k == 1 or not one:
-                        rest = builder.ashr(builder.add(builder.mul(x, low), term), shifts[k])
-                        total = builder.add(total, rest)
-                value = last.apply(builder, total, high_word=True, zero=False)
+                pair = [_load(builder, data, i, width, lanes) for data, width in zip(sources, bits, strict=False)]
+                value = last.apply(builder, combined(pair), zero=False)
+                if how == ANY:
+                    value = builder.add(value, bounds[0])
                 scale.emit_clipped_store(builder, value, bounds, builder.gep(out_data, [i]), bits[2])
                 return none
 
@@ -199,4 +247,25 @@ def make_split_sum(one: bool) -> Any:
 
         return sig, codegen
 
-    return split_sum
+    return split
+
+
+def _sum(builder: Any, p: Any, lanes: int, form: int) -> Callable[[list[Any]], Any]:
+    numbers = [_number(builder, p, FACTORS + i, lanes) for i in range(7)]
+    shifts = [_number(builder, p, i * NUMBERS + SHIFT, lanes) for i in range(2)]
+
+    def combined(pair: list[Any]) -> Any:
+        total = numbers[6]
+        for k, x in enumerate(pair):
+            high, low, term = numbers[3 * k : 3 * k + 3]
+            total = builder.add(total, builder.mul(x, high))
+            if k == 1 or form != ONE:
+                total = builder.add(total, builder.ashr(builder.add(builder.mul(x, low), term), shifts[k]))
+        return total
+
+    return combined
+
+
+def _product(builder: Any, p: Any, lanes: int) -> Callable[[list[Any]], Any]:
+    zeros = [_number(builder, p, i * NUMBERS + ZERO_IN, lanes) for i in range(2)]
+    return lambda pair: builder.mul(*(builder.sub(x, zero) for x, zero in zip(pair, zeros, strict=True)))

@@ -12,13 +12,13 @@ import numpy as np
 
 from ._jit import JIT, inline, jit, lanes_of, native
 from .scale_loops import plain_finish, plain_scale
-from .scale_numbers import DOUBLE, HIGH_WORD, NUMBERS
+from .scale_numbers import HIGH_WORD, NUMBERS
 from .work import BLOCK
 
 if JIT:
     from . import emitting as e
     from ._jit import intrinsic, ir, numba_types
-    from .scaled_emit import Numbers, finish_vector
+    from .scaled_emit import ANY, HIGH, WIDE, Numbers, finish_vector
     from .table_emit import emit_byte_run, emit_interpolated, interpolates_bytes
 
 SEGMENTS: Final = 512  # of a table of int16
@@ -67,7 +67,7 @@ def _make_bytes() -> Any:
     return vector_bytes
 
 
-def _make_table(scale: str) -> Any:
+def _make_table(how: str) -> Any:
     @intrinsic
     def vector_table(typingctx: Any, simd: Any, x: Any, table: Any, p: Any, out: Any, count: Any) -> Any:
         """`count` elements, a multiple of 32, of a unit of 16 lanes."""
@@ -81,7 +81,7 @@ def _make_table(scale: str) -> Any:
             source, entries = (e.pointer(context, builder, kinds[i], args[i], e.I16) for i in (1, 2))
             numbers = e.pointer(context, builder, kinds[3], args[3], e.I64)
             target = e.pointer(context, builder, kinds[4], args[4], ir.IntType(bits))
-            scales = Numbers.read(builder, numbers, 0, variant) if scale else None
+            scales = Numbers.read(builder, numbers, 0, variant, how) if how else None
 
             lanes = variant.lanes
 
@@ -95,7 +95,7 @@ def _make_table(scale: str) -> Any:
                     if scales is None:
                         e.store(builder, found, target, at, 4)
                     else:
-                        scaled = scales.apply(builder, found, high_word=scale == "high", zero=False)
+                        scaled = scales.apply(builder, found, zero=False)
                         finish_vector(builder, scaled, numbers, NUMBERS, target, at, bits)
                 return none
 
@@ -111,7 +111,7 @@ def _make_table(scale: str) -> Any:
 
 if JIT:
     vector_bytes, vector_table = _make_bytes(), _make_table("")
-    vector_high, vector_wide = _make_table("high"), _make_table("wide")
+    vector_high, vector_wide, vector_any = (_make_table(how) for how in (HIGH, WIDE, ANY))
 
 
 @inline
@@ -158,14 +158,28 @@ def table_int16(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) ->
 
 @jit
 def table_scaled(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """TABLE of int16 and RESCALE, in units of BLOCK elements; p: a scale, then output zero point and bounds."""
+    """TABLE of int16 and RESCALE, in units of BLOCK elements; p: a scale, which doesn't round twice, then output zero
+    point and bounds.
+    """
     low, high = low * BLOCK, min(high * BLOCK, len(out))
     source, target, done = x[low:high], out[low:high], 0
-    if native(simd) and lanes_of(simd) == 16 and p[DOUBLE] == 0:
+    if native(simd) and lanes_of(simd) == 16:
         done = len(target) // 32 * 32
         if p[HIGH_WORD] != 0:
             vector_high(simd, source, table, p, target, done)
         else:
             vector_wide(simd, source, table, p, target, done)
+    plain_table_scaled(source[done:], table, p, target[done:])
+    return -1
+
+
+@jit
+def table_scaled_anyhow(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
+    """`table_scaled` by any scale."""
+    low, high = low * BLOCK, min(high * BLOCK, len(out))
+    source, target, done = x[low:high], out[low:high], 0
+    if native(simd) and lanes_of(simd) == 16:
+        done = len(target) // 32 * 32
+        vector_any(simd, source, table, p, target, done)
     plain_table_scaled(source[done:], table, p, target[done:])
     return -1
