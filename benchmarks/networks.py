@@ -133,6 +133,17 @@ def residual(size: int, depth: int, format: DType = types.i8) -> Graph:
     return graph(write)
 
 
+def conv_looked_up(op: str, size: int, depth: int, kernel: int, channels: int) -> Graph:
+    """A convolution with RESCALE per channel, and a table."""
+
+    def write(s: Small) -> Tensor:
+        shape = (channels, kernel, kernel, depth) if op == "CONV2D" else (kernel, kernel, depth, 1)
+        weight = s.rng.integers(-127, 128, shape).astype(np.int8)
+        return looked_up(s, _window(s, op, weight, size, depth, kernel, channels, 1, types.i8))
+
+    return graph(write)
+
+
 def residual_looked_up(size: int, depth: int, format: DType = types.i8) -> Graph:
     """ADD of two tensors, and a table."""
 
@@ -215,6 +226,9 @@ ROWS: list[tuple[str, Callable[[], Graph]]] = [
     ("DEPTHWISE_CONV2D 5x5 28x28x120", partial(depthwise, 28, 120, 5)),
     ("TRANSPOSE_CONV2D 2x2 s2 32x32x64 -> 32", partial(transposed, 32, 64, 32)),
     ("CONV2D 1x1 28x28x64 -> 192, x sigmoid(x)", partial(gated, 28, 64, 192)),
+    ("CONV2D 1x1 56x56x24 -> 144 and TABLE", partial(conv_looked_up, "CONV2D", 56, 24, 1, 144)),
+    ("CONV2D 3x3 56x56x64 -> 64 and TABLE", partial(conv_looked_up, "CONV2D", 56, 64, 3, 64)),
+    ("DEPTHWISE_CONV2D 3x3 56x56x144 and TABLE", partial(conv_looked_up, "DEPTHWISE_CONV2D", 56, 144, 3, 144)),
     ("MATMUL 4 x 64x32 x 32x64", partial(matmul, 4, 64, 32, 64)),
     ("MATMUL 4 x 64x64 x 64x32", partial(matmul, 4, 64, 64, 32)),
     ("residual ADD 56x56x64", partial(residual, 56, 64)),

@@ -17,7 +17,7 @@ from networks import residual_looked_up
 
 from tosa_engine import types
 from tosa_engine.kernels._jit import jit
-from tosa_engine.kernels.work import BLOCK, Loop
+from tosa_engine.kernels.work import BLOCK, Chain
 from tosa_engine.plan import expand, make_plan
 from tosa_engine.plan.workspace import Workspace
 
@@ -54,11 +54,10 @@ def runs(size: int, dtype: types.DType) -> dict[str, Callable[[], object]]:
     for name in workspace.plan.block.inputs:
         values = workspace.view(name)
         values[...] = rng.integers(dtype.minimum, dtype.maximum, values.shape)
-    bound = [step for step in workspace.steps if step.run is not None]
-    first, second = (step.run for step in bound)
-    assert isinstance(first, Loop)
-    assert isinstance(second, Loop)
-    run, units = in_pieces(first.function, second.function), bound[0].units
+    (chain,) = (step.run for step in workspace.steps)
+    assert isinstance(chain, Chain)
+    (first, units), (second, _) = chain.loops
+    run = in_pieces(first.function, second.function)
     count, block = (units, 1) if second.count is None else (second.count, BLOCK)
 
     def call(piece: int) -> Callable[[], object]:

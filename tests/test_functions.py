@@ -83,17 +83,6 @@ def test_it_ends_the_convolution_in_front_also_through_a_reshape() -> None:
     replay(graph, feeds_of(graph))
 
 
-def test_a_table_behind_a_reshape_ends_the_operator_in_front() -> None:
-    net = Net()
-    a, b = net.input("a", i8, 2, 6, 5), net.input("b", i8, 2, 5, 7)
-    net.op("MATMUL", "sums", i32, a, b, net.const(i8, [3]), net.const(i8, [-2]))
-    net.rescale("small", "sums", i32, i8, 38)
-    net.op("RESHAPE", "flat", i8, "small", net.const(types.shape, [84]))
-    graph = net.done(table(net, "y", "flat"))
-    assert operators(graph) == ["MATMUL+RESCALE+TABLE", "RESHAPE"]
-    replay(graph, feeds_of(graph))
-
-
 @pytest.mark.parametrize("size", [1, 3])
 def test_constants_of_one_element_are_part_of_a_function(size: int) -> None:
     """Of others, elements at different places get different results."""

@@ -171,7 +171,7 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     excess = ((0 if simd.signed else 128) + call.input_zp) * weight.sum(axis=(0, 1), dtype=np.int64)
     bias = (per_channel_bias(call, channels).astype(np.int64) - excess).astype(np.int32)
     pitch = -(-channels // WIDTHS[0]) * WIDTHS[0]
-    e32, e64, limits, table = parameters(epilogue, bias, channels, pitch)
+    e32, e64, limits = parameters(epilogue, bias, channels, pitch)
     direct = simd.native and channels >= WIDTHS[0] and stays_in_registers(e32.reshape(-1, pitch), limits, bound)
 
     g, distances = geometry(call)
@@ -184,13 +184,13 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     g |= {at.CHUNKS: len(groups) - overlap, at.GROUPS: len(groups), at.PITCH: pitch, at.STAGED: size if copied else 0,
         at.BY_CHUNKS: in_channels(call.N * call.OH * call.OW)}  # fmt: skip
     shape = np.array([*(g.get(i, 0) for i in range(at.SIZE)), *distances, *packed.fields, *limits], np.int64)
-    values = np.concatenate([table, np.full(max(WIDTHS), call.input_zp, np.int8)])
+    pad = np.full(max(WIDTHS), call.input_zp, np.int8)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         double = bool(limits[scale.DOUBLES])
         loop = depthwise_loops.loop_of(g[at.CODE], double, direct and out.dtype == np.int8)
-        return Loop(loop, simd, x, packed.weights, packed.numbers, e64, shape, values, out)
+        return Loop(loop, simd, x, packed.weights, packed.numbers, e64, shape, pad, out)
 
     scratch = (
         (np.dtype(np.int64), 2 * g[at.QUADS] * ROWS + widest), (np.dtype(np.int8), size + copied),

@@ -42,7 +42,6 @@ from .depthwise_places import (
     STAGED,
     STEP_X,
     STEP_Y,
-    TABLE,
     TAPS,
     TOP,
     VECTORS,
@@ -51,8 +50,7 @@ from .depthwise_places import (
 )  # fmt: skip
 from .quad_sums import row_in_registers, tile_sums
 from .quads import interleave
-from .scale import HAS_TABLE, NR, scale_rows
-from .table_loops import look_up_rows
+from .scale import NR, scale_rows
 
 
 @jit
@@ -109,13 +107,13 @@ def scaled_row(
 def _depthwise(row: Any) -> Any:
     @jit
     def depthwise(
-        simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
+        simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, pad: Any, out: Any, rows: Any, a: Any, c: Any,
         low: int, high: int,
     ) -> int:  # fmt: skip
         offsets = g[SIZE : SIZE + g[TAPS]]
         groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
         limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
-        pad, starts, staged = values[TABLE:], rows[g[QUADS] * ROWS :], a[g[STAGED] :]
+        starts, staged = rows[g[QUADS] * ROWS :], a[g[STAGED] :]
         for unit in range(low, high):
             chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
             if g[BY_CHUNKS] != 0:
@@ -138,8 +136,6 @@ def _depthwise(row: Any) -> Any:
                         simd, a, g, offsets, w, at, channel, width, numbers, fields[NUMBERS], e64, limits, out, to, c,
                         g[CHANNELS], g[WIDTH], g[CODE],
                     )  # fmt: skip
-                    if limits[HAS_TABLE] != 0:
-                        look_up_rows(simd, values, out, to, g[CHANNELS], g[WIDTH], min(width, g[CHANNELS] - channel))
         return -1
 
     return depthwise

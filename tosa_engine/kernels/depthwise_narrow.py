@@ -52,7 +52,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
     simd, channels = variant(), call.C * call.M
     pixels = merged(channels, call.OW, simd)
     lanes = pixels * channels
-    e32, _, limits, table = parameters(repeated(epilogue, pixels), np.tile(bias, pixels), lanes, lanes)
+    e32, _, limits = parameters(repeated(epilogue, pixels), np.tile(bias, pixels), lanes, lanes)
     g, _ = geometry(call)
     groups, plane = groups_of(lanes, VECTORS * simd.lanes), -(-call.OW // pixels)
     quads = (g[at.TAPS] * plane + PIXELS) * VECTORS * max(width for _, width in groups)
@@ -74,7 +74,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
     }  # fmt: skip
     distances = np.arange(g[at.TAPS]) * plane
     shape = np.array([*(g.get(i, 0) for i in range(at.SIZE)), *distances, *packed.fields, *limits], np.int64)
-    values = np.concatenate([table, np.full(max(WIDTHS), call.input_zp, np.int8)])
+    pad = np.full(max(WIDTHS), call.input_zp, np.int8)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         if outputs[0].dtype != np.int8:
@@ -82,7 +82,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         loops = depthwise_narrow_loops
         loop = loops.narrow_double if limits[scale.DOUBLES] else loops.narrow
-        return Loop(loop, simd, x, packed.weights, packed.numbers, starts, shape, values, out)
+        return Loop(loop, simd, x, packed.weights, packed.numbers, starts, shape, pad, out)
 
     needed = ((np.int64, 2 * g[at.QUADS] * ROWS), (np.int8, quads + copies + g[at.LINES] * plane * lanes + max(WIDTHS)))
     scratch = tuple(

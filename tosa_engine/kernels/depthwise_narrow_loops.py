@@ -38,7 +38,6 @@ from .depthwise_places import (
     SPAN,
     STAGED,
     STEP_X,
-    TABLE,
     TAPS,
     VECTORS,
     WEIGHTS,
@@ -47,8 +46,6 @@ from .depthwise_places import (
 from .line_loops import copy, fill
 from .quad_sums import row_in_registers
 from .quads import interleave
-from .scale import HAS_TABLE
-from .table_loops import look_up_rows
 
 
 @jit
@@ -94,14 +91,14 @@ def spread(source: Any, pitch: int, depth: int, repeat: int, target: Any) -> Non
 def _narrow(row: Any) -> Any:
     @jit
     def narrow(
-        simd: Any, x: Any, w: Any, numbers: Any, starts: Any, g: Any, values: Any, out: Any, rows: Any, a: Any, c: Any,
+        simd: Any, x: Any, w: Any, numbers: Any, starts: Any, g: Any, pad: Any, out: Any, rows: Any, a: Any, c: Any,
         low: int, high: int,
     ) -> int:  # fmt: skip
         """A unit is a block of output rows of an image; `starts` is where each column of the kernel begins in a row."""
         offsets = g[SIZE : SIZE + g[TAPS]]
         groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
         limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
-        pad, copies = values[TABLE:], rows[g[QUADS] * ROWS :]
+        copies = rows[g[QUADS] * ROWS :]
         staged, made = a[g[STAGED] :], a[g[OUT_ROWS] :]
         counts, wanted = (0, g[PLANE], 0, 1, g[PLANE]), g[WIDTH] * g[CHANNELS]
         for unit in range(low, high):
@@ -130,8 +127,6 @@ def _narrow(row: Any) -> Any:
             for j in range(lines):
                 to, source = (image * g[HEIGHT] + first + j) * wanted, j * g[PLANE] * g[PITCH]
                 copy(made[source : source + wanted], out[to : to + wanted])
-                if limits[HAS_TABLE] != 0:
-                    look_up_rows(simd, values, out, to, wanted, 1, wanted)
         return -1
 
     return narrow

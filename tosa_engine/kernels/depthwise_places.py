@@ -51,4 +51,3 @@ SPAN: Final = 1  # the width of its vectors
 WEIGHTS: Final = 2  # where its weights and numbers start
 NUMBERS: Final = 3
 FIELDS: Final = 4
-TABLE: Final = 256  # entries of the table, which the bytes of a padding pixel follow

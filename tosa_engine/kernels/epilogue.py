@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 WORD = 32
 I8_MIN, I8_MAX = -128, 127
-NO_TABLE = np.zeros(256, np.int8)
 # multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
 IDENTITY = Epilogue(
     np.array([1 << 30], np.int32),
@@ -41,8 +40,8 @@ def in_more_bits(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier << more, shift + more
 
 
-def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array, Array]:
-    """(e32, e64, limits, table) as `scale.scale_rows` reads them, for `channels` padded to `pitch`.
+def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array]:
+    """(e32, e64, limits) as `scale.scale_rows` reads them, for `channels` padded to `pitch`.
 
     A bias beyond int32 is a part of the rounding term, scaled: the caller has proved that the sums without it fit.
     """
@@ -70,14 +69,11 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     if e.double_round:
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
     saturates = (e.low, e.high) == (I8_MIN, I8_MAX)
-    limits = np.array(
-        [e.output_zp, e.low, e.high, e.table is not None, high_words, saturates, large and e.double_round], np.int64
-    )
-    table = NO_TABLE if e.table is None else np.array(e.table, np.int8)
-    return e32, e64, limits, table
+    limits = np.array([e.output_zp, e.low, e.high, high_words, saturates, large and e.double_round], np.int64)
+    return e32, e64, limits
 
 
-def in_high_words(parameters: tuple[Array, Array, Array, Array]) -> bool:
+def in_high_words(parameters: tuple[Array, Array, Array]) -> bool:
     """Whether the high words of products decide."""
     from .scale import HIGH_WORDS
 

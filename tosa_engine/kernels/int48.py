@@ -107,7 +107,7 @@ def depthwise_conv2d_int48(call: Call, epilogue: Epilogue | None = None) -> Work
     bias, shape, simd = per_channel_bias(call, channels), geometry(g), variant()
     numbers = scaling_numbers(epilogue, bias)
     at_once = epilogue is not None and chunk == taps
-    scaling = parameters(epilogue, narrowest(call, bias), channels, panels * 16)[:3] if at_once else ()
+    scaling = parameters(epilogue, narrowest(call, bias), channels, panels * 16) if at_once else ()
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

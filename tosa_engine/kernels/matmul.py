@@ -78,13 +78,13 @@ def matmul_pairs(call: Call, epilogue: Epilogue | None) -> Work:
     g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
     g[at.PANELS] = panels
     g[at.GROUPS] = max(1, min(-(-panels // variant().panels), LEAST_UNITS // (g[at.BLOCKS] * call.N)))
-    e32, e64, limits, table = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
+    e32, e64, limits = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
     shape, distances = geometry(g), np.arange(pairs, dtype=np.int64) * 2
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, distances, e32, e64, limits, table, out)
+        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, distances, e32, e64, limits, out)
 
     scratch = (
         (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),

@@ -18,8 +18,7 @@ from ._jit import inline, jit, panels_of
 from .geometry import BLOCK, BLOCKS, CHANNELS, CONSTANT, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, REPEAT, STEPS, ZERO
 from .line_loops import fill
 from .quad_panels import BYTES, pack
-from .scale import HAS_TABLE, NR
-from .table_loops import look_up_rows
+from .scale import NR
 from .tensor_loops import from_input, group_panels, straight
 from .tile import any_terms, tiles_terms
 from .variants import MOST_ROWS, TILE
@@ -76,7 +75,7 @@ def with_column_terms(g: Any, e32: Any, e64: Any, channel: int, count: int, own3
 def _matmul(tiles: Any) -> Any:
     @jit
     def matmul(
-        simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+        simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
         rows: Any, c: Any, b: Any, copied: Any, own32: Any, own64: Any, low: int, high: int,
     ) -> int:  # fmt: skip
         """A unit is one batch, a block of rows and a group of column panels, which it packs itself."""
@@ -109,8 +108,6 @@ def _matmul(tiles: Any) -> Any:
                     simd, left, rows, lines, b, 0, size, across, c, offsets, g[STEPS], own32, own64, PITCH, 0, limits,
                     out, to, width, columns,
                 )  # fmt: skip
-                if limits[HAS_TABLE] != 0:
-                    look_up_rows(simd, table, out, to, width, lines, columns)
                 panel += across
         return -1
 

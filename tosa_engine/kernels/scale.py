@@ -28,10 +28,9 @@ DOUBLE: Final = 1
 ZERO_POINT: Final = 0
 LOW: Final = 1
 HIGH: Final = 2
-HAS_TABLE: Final = 3
-HIGH_WORDS: Final = 4  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
-SATURATES: Final = 5  # 1: the bounds are those of int8
-DOUBLES: Final = 6  # 1: it would apply, but that products are rounded first (DOUBLE_ROUND)
+HIGH_WORDS: Final = 3  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
+SATURATES: Final = 4  # 1: the bounds are those of int8
+DOUBLES: Final = 5  # 1: it would apply, but that products are rounded first (DOUBLE_ROUND)
 I8_BITS: Final = 8
 
 

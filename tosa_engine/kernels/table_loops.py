@@ -130,16 +130,6 @@ def look_up(simd: Any, x: Any, table: Any, out: Any) -> None:
     plain_bytes(x[done:], table, out[done:])
 
 
-@inline
-def look_up_rows(simd: Any, table: Any, out: Any, to: int, stride: int, rows: int, count: int) -> None:
-    """Entries instead of the values that index them, in `count` neighbours of each of some rows."""
-    if count == stride:
-        rows, count = 1, rows * count
-    for r in range(rows):
-        values = out[to + r * stride : to + r * stride + count]
-        look_up(simd, values, table, values)
-
-
 @jit
 def table_int8(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) -> int:
     look_up(simd, x[low:high], table, out[low:high])

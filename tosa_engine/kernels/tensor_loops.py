@@ -38,8 +38,7 @@ from .geometry import (
     ZERO,
 )  # fmt: skip
 from .line_loops import fill
-from .scale import HAS_TABLE, NR
-from .table_loops import look_up_rows
+from .scale import NR
 from .tile import any_pairs, any_quads, tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
 
@@ -137,10 +136,10 @@ def from_copy(x: Any, a: Any, g: Any) -> Any:
 def _conv(tiles: Any, width: int, source_of: Any) -> Any:
     @jit
     def conv(
-        simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+        simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
         rows: Any, c: Any, low: int, high: int,
     ) -> int:  # fmt: skip
-        """CONV2D of integers, with the epilogue: bias, scale, zero point, clip, table."""
+        """CONV2D of integers, with the epilogue: bias, scale, zero point, clip."""
         size = g[STEPS] * width * NR
         unit = low
         while unit < high:
@@ -166,8 +165,6 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
                     simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
                     g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
                 )  # fmt: skip
-                if limits[HAS_TABLE] != 0:
-                    look_up_rows(simd, table, out, base + panel * NR, g[CHANNELS], pixels, columns)
                 panel += across
             unit += blocks
         return -1
@@ -204,7 +201,7 @@ def add(first: Any, second: Any, target: Any) -> None:
 
 @jit
 def matmul_pairs(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, a: Any,
+    simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
     rows: Any, c: Any, b: Any, low: int, high: int,
 ) -> int:  # fmt: skip
     """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
@@ -233,8 +230,6 @@ def matmul_pairs(
                 simd, a, rows, lines, b, 0, size, across, c, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
                 panel * NR, limits, out, to, width, columns,
             )  # fmt: skip
-            if limits[HAS_TABLE] != 0:
-                look_up_rows(simd, table, out, to, width, lines, columns)
             panel += across
     return -1
 

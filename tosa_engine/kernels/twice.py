@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
-    """Where the sums fit int32; elsewhere None. The outputs are those of the epilogues, which have no table."""
+    """Where the sums fit int32; elsewhere None. The outputs are those of the epilogues."""
     if not in_int32(*sums_range(call)):
         return None
     from . import twice_loops
@@ -45,7 +45,7 @@ def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split_finely(g, panels)
     bias, shape, simd = narrowest(call, per_channel_bias(call, call.OC)), geometry(g), variant()
-    scales = [parameters(e, bias, call.OC, panels * 16)[:3] for e in (first, second)]
+    scales = [parameters(e, bias, call.OC, panels * 16) for e in (first, second)]
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         results = [(*scale, out.reshape(-1)) for scale, out in zip(scales, outputs, strict=True)]

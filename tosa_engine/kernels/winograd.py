@@ -204,7 +204,7 @@ def is_late(call: Call, chunks: int) -> bool:
     return bool(2 * at.POINTS * at.CHUNK * chunks > KEPT and in_bytes)
 
 
-def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tuple[Array, Array, Array]]:
     """What is added to the product at the point (1, 1), and the parameters of the epilogue."""
     from .scale import BIAS, HALF, HIGH_WORDS, RIGHT
 
@@ -212,7 +212,7 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tup
     low, high = bounds(call)
     bias, weights = per_channel_bias(call, call.OC).astype(np.int64), weights_of(call).sum(axis=(1, 2, 3))
     left_out = -bias
-    e32, e64, limits, table = parameters(epilogue, np.zeros(call.OC, np.int32), call.OC, padded)
+    e32, e64, limits = parameters(epilogue, np.zeros(call.OC, np.int32), call.OC, padded)
     rows = e32.reshape(-1, padded)
     fits = (low + bias).min() >= -WIDEST // 2 and (high + bias).max() < WIDEST // 2
     in_26_bits = limits[HIGH_WORDS] and rows[RIGHT].max() + at.SHIFT < 32
@@ -227,7 +227,7 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tup
     more[: e32.size] = e32
     if g[at.IN_26_BITS]:
         more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = rows[RIGHT] + at.SHIFT, rows[HALF] << at.SHIFT
-    return seed, (more, e64, limits, table)
+    return seed, (more, e64, limits)
 
 
 def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ._jit import inline, jit, native
 from .line_loops import copy, fill
-from .scale import HAS_TABLE
 from .winograd_matrices import FACTORS
 from .winograd_places import (
     AT_FEW,
@@ -51,7 +50,7 @@ from .winograd_places import (
     WINDOW,
     ZERO,
 )
-from .winograd_steps import finish, look_up, plain_inputs, plain_product, plain_weights, product, vector
+from .winograd_steps import finish, plain_inputs, plain_product, plain_weights, product, vector
 
 
 @jit
@@ -201,7 +200,7 @@ def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
 @inline
 def store_panel(
     simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any, limits: Any,
-    table: Any, out: Any,
+    out: Any,
 ) -> None:  # fmt: skip
     """The outputs of the tiles from `first` on, for one panel of channels."""
     columns, pixel = g[COLUMNS], g[CHANNELS]
@@ -226,16 +225,14 @@ def store_panel(
                         simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, tall,
                         wide, height, width, some,
                     )  # fmt: skip
-                if limits[HAS_TABLE] != 0:
-                    look_up(table, out, to, line, pixel, height, width, some)
 
 
 @jit
 def conv(
-    simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, table: Any, out: Any, v: Any,
+    simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, out: Any, v: Any,
     a: Any, m: Any, c: Any, late: Any, low: int, high: int,
 ) -> int:  # fmt: skip
-    """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip, table."""
+    """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip."""
     weights = late if g[LATE] != 0 else u
     transformed, ranges = -1, -(-g[TILES] // g[UNIT])
     for unit in range(low, high):
@@ -249,5 +246,5 @@ def conv(
             multiply_few(simd, g, panel, v, w, m)
         else:
             multiply_panel(simd, g, panel, first, count, v, w, weights, m)
-        store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, table, out)
+        store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, out)
     return -1

@@ -115,12 +115,3 @@ def finish(
     for i in range(height):
         row = c[i * TILE * GROUP : (i + 1) * TILE * GROUP]
         scale_rows(simd, row, e32, e64, pitch, channel, limits, out, to + i * line, pixel, width, count)
-
-
-@inline
-def look_up(table: Any, out: Any, to: int, line: int, pixel: int, height: int, width: int, count: int) -> None:
-    """The epilogue's table of 256 entries on the stored outputs of a tile."""
-    for i in range(height):
-        for j in range(width):
-            for n in range(to + i * line + j * pixel, to + i * line + j * pixel + count):
-                out[n] = table[np.int64(out[n]) + 128]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What happens to an int32 accumulator before it is stored: RESCALE, then clip, then a table of 256 entries.
+    """What happens to an int32 accumulator before it is stored: RESCALE, then clip.
 
     multiplier and shift have one entry, or one per index of the last axis. `low` and `high` bound the result as it is
     stored (after the zero point); the caller has proved every REQUIRE for all values the accumulator can have.
@@ -46,7 +46,6 @@ class Epilogue:
     output_zp: int
     low: int
     high: int
-    table: Array | None = None
 
 
 class Loop:

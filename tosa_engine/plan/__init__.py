@@ -23,6 +23,7 @@ from .arena import place
 from .batch import batch_of, fits_cache, parts_apart, parts_for, with_batch, with_constants
 from .functions import Functions
 from .fuse import fuse
+from .fuse_table import with_tables
 from .late import late_work, unknown
 from .lives import lives_of, resolve
 from .proofs import prove, prove_alone
@@ -114,7 +115,9 @@ def _plan_block(
         calls = Functions(calls, block, constants, keep).run()
         padding = Padding(calls, block, keep, level)
         calls = padding.run()
-        steps = _steps(calls, fuse(calls, block.outputs, keep, prove(calls)), level)
+        analysis = prove(calls)
+        steps = _steps(calls, fuse(calls, block.outputs, keep, analysis), level)
+        steps = with_tables(steps, block, keep, analysis)
         steps = [replace(step, calls=with_padding(step.calls, padding.taken)) for step in steps]
         steps, places = share(block, steps, constants, keep)
     else:

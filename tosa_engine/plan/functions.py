@@ -2,8 +2,8 @@
 
 An int8 has 256 values, so that the oracle can try them all (`passes.folding`): the results are the entries, and where
 no REQUIRE fails for any of them, none fails in a run. x * sigmoid(x), or a product with a constant between RESCALEs,
-then is one lookup, and as a rule the end of the operator that computes x (`fuse`). A RESHAPE in front of a function
-goes behind it.
+then is one lookup, as a rule in the step that computes x (`fuse_table`). A RESHAPE in front of a function goes behind
+it.
 """
 
 from __future__ import annotations
@@ -91,18 +91,17 @@ class Functions:
         return not any(name in self.fixed or self.readers[name] - inside for name in names)
 
     def worth(self, root: str, inside: set[int]) -> bool:
-        """Whether a TABLE is faster: of several operators, of one that isn't vector code, or as the end of a RESCALE
-        that couldn't take the operator as it is.
-        """
-        names = [self.calls[i].spec.name for i in sorted(inside)]
+        """Whether a TABLE is faster: of several operators, of one that isn't vector code, of one behind a RESCALE."""
         heavy = [self.calls[i] for i in inside if self.calls[i].spec.name not in FREE]
         if len(heavy) != 1:
             return bool(heavy)
+        if heavy[0].spec.name == "TABLE":
+            return False
         if heavy[0].spec.name == "RESCALE" and (heavy[0].input_unsigned or heavy[0].output_unsigned):
             return True
         ends = root in self.position and self.calls[self.position[root]].spec.name in ("RESCALE", "CLAMP")
         alone = root not in self.fixed and self.readers[root] <= inside
-        return ends and alone and names not in (["TABLE"], ["CLAMP", "TABLE"])
+        return ends and alone
 
     def table(self, listed: list[Call], root: str, entries: Array) -> list[Call]:
         """TABLE of the root, and a RESHAPE where the result has another shape."""

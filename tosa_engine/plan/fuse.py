@@ -1,7 +1,7 @@
 """Fusion: what follows a producer and can be done to its results before they are stored.
 
-Four patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE, CLAMP and TABLE as its epilogue, or
-two RESCALEs (`fuse_twice`).
+Four patterns. A producer of int32 or int48 (a convolution, MATMUL) takes RESCALE and CLAMP as its epilogue, or two
+RESCALEs (`fuse_twice`).
 ADD, SUB and MUL of two RESCALEs take these and the RESCALE and CLAMP behind. TABLE of int16 takes the RESCALE and CLAMP
 behind it, another RESCALE the CLAMP. Each is done only where it is proved that no REQUIRE of a fused operator can fail,
 when nobody else reads the tensors in between, and none of them is kept.
@@ -82,8 +82,8 @@ class Fusion:
         known = call.spec.name == "RESCALE" and not unknown(KERNELS["RESCALE", call.row.key], call)
         return known and self.proved_rescale(call)
 
-    def finish(self, rescale: Call, *, table: bool = True) -> tuple[Epilogue, list[Call]]:
-        """RESCALE with the CLAMP and, if wanted, the TABLE behind it, as an epilogue."""
+    def finish(self, rescale: Call) -> tuple[Epilogue, list[Call]]:
+        """RESCALE with the CLAMP behind it, as an epilogue."""
         multiplier, shift, _ = rescale_numbers(rescale)
         low, high = output_range(rescale)
         double = rescale.rounding_mode == "DOUBLE_ROUND"
@@ -94,10 +94,6 @@ class Fusion:
             least, most = clamp.min_val, clamp.max_val
             after = replace(after, low=min(max(low, least), most), high=min(max(high, least), most))
             calls.append(clamp)
-        found = self.next(calls[-1].operator.outputs[0], "TABLE") if table else None
-        if found is not None and found.in_t is types.i8:
-            after = replace(after, table=found.constant("table"))
-            calls.append(found)
         return after, calls
 
     def rescaled_binary(self, call: Call) -> Step | None:
@@ -115,7 +111,7 @@ class Fusion:
             return None
         if not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
-        after, behind = self.finish(last, table=False)
+        after, behind = self.finish(last)
         scales = [*(side.scale for side in found), _scale(last)]
         zeros = [*(side.zero for side in found), after.output_zp]
         in_t = None if any(side.rescale is None for side in found) else last.out_t
@@ -138,7 +134,7 @@ class Fusion:
         plain = not (call.per_channel or call.input_unsigned or call.output_unsigned)
         if not plain or call.in_t not in (types.i8, types.i16, types.i32) or not self.analysis.proved(call):
             return None
-        after, calls = self.finish(call, table=False)
+        after, calls = self.finish(call)
         work = rescale_by_one(call, _scale(call), zero_points(call), (after.low, after.high))
         return Step(tuple(calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
@@ -154,7 +150,7 @@ class Fusion:
         last = self.next(call.operator.outputs[0], "RESCALE")
         if last is None or last.per_channel or last.output_unsigned or not self.proved_rescale(last):
             return None
-        after, calls = self.finish(last, table=False)
+        after, calls = self.finish(last)
         work = table_rescaled(call, _scale(last), after.output_zp, (after.low, after.high))
         return Step((call, *calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 

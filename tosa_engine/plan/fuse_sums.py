@@ -33,7 +33,7 @@ def fused_sum(fusion: Fusion, call: Call) -> Step | None:
         return None
     if not (fusion.analysis.proved(first) and fusion.analysis.proved(call) and fusion.proved_rescale(last)):
         return None
-    after, behind = fusion.finish(last, table=False)
+    after, behind = fusion.finish(last)
     multiplier, shift, double = (int(values[0]) for values in rescale_numbers(last))
     work = rescaled_sum(
         call, zero_points(first)[0], (multiplier, shift, double), after.output_zp, (after.low, after.high)

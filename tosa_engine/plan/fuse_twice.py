@@ -27,7 +27,7 @@ def scaled_twice(fusion: Fusion, call: Call) -> Step | None:
     readers = fusion.readers.get(name, [])
     if name in fusion.fixed or len(readers) != 2 or not all(fusion.scales(reader) for reader in readers):
         return None
-    found = [fusion.finish(reader, table=False) for reader in readers]
+    found = [fusion.finish(reader) for reader in readers]
     work = kernel.twice(call, *(after for after, _ in found))
     if work is None:
         return None
