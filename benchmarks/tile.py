@@ -91,7 +91,7 @@ def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], in
         e32, e64 = work.aligned(5 * N, np.int32), work.aligned(2 * N, np.int64)
         e32.reshape(5, N)[:] = np.array([0, 1 << 30, 16, 0, 1 << 15])[:, None]  # times 2^30, divided by 2^48
         e32[:N] = -128 * b.astype(np.int64).sum(axis=0)
-        limits = np.array([0, -128, 127, 0, 1, 1, 0], np.int64)
+        limits = np.array([0, -128, 127, 1, 1, 0], np.int64)
         wanted = np.clip((wanted + (1 << 17)) >> 18, -128, 127)
 
         def run() -> None:
