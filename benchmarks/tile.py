@@ -22,13 +22,16 @@ M, N, K = 360, 192, 1152
 GROUP = {"quads": 4, "pairs": 2, "float": 1}
 
 
+scaled_quads = tile.tiles_quads[0]  # by the high words of products
+
+
 @_jit.jit
 def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out):
     """The tile of int8 with its epilogue."""
     across = _jit.panels_of(simd)
     size = steps * 4 * NR
     for panel in range(0, out.shape[1] // NR, across):
-        tile.tiles_quads(
+        scaled_quads(
             simd, a, rows, out.shape[0], b, panel * size, size, across, c, offsets, steps, e32, e64, out.shape[1],
             panel * NR, limits, out.reshape(-1), panel * NR, out.shape[1], across * NR,
         )  # fmt: skip

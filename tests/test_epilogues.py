@@ -92,3 +92,30 @@ def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.Monke
             assert [step.operators.split("+")[1:] for step in session.plan().steps] == [["RESCALE"]]
 
     run()
+
+
+@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("case", ["pointwise", "windows", "depthwise", "winograd"])
+@pytest.mark.parametrize("bias", [0, (1 << 29) - (1 << 23), 1 << 29, 1 << 30])
+def test_sums_that_are_rounded_twice(bias: int, case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values with two bits to spare are scaled another way than larger ones. Some are rounded differently."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    results = []
+    for mode in ("SINGLE_ROUND", "DOUBLE_ROUND"):
+        net = Net()
+        if case == "winograd":
+            net.conv("acc", net.input("x", i8, 1, 9, 10, 32), net.weights(64, 3, 3, 32), 64)
+        else:
+            producer(net, case)
+        (acc,) = (op for op in net.block.operators if op.outputs == ["acc"])
+        data = net.block.tensors[acc.inputs[2]].data
+        assert data is not None
+        data += np.where(np.arange(len(data)) % 2, bias, -bias).astype(data.dtype)
+        rescale(net, i32, [(1 << 31) - 1 - 99 * i for i in range(len(data))], [34] * len(data), 0, mode)
+        graph = net.done("y")
+        feeds = {t.name: np.random.default_rng(3).integers(-128, 128, t.shape).astype(np.int8) for t in graph.inputs}
+        session = Session(graph, 2)
+        assert "+RESCALE" in session.plan().steps[0].operators
+        results.append(session.run(None, feeds)[0])
+        np.testing.assert_array_equal(results[-1], oracle.run(graph, feeds)["y"])
+    assert 0.02 < np.mean(results[0] != results[1]) < 0.25

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import depthwise_places as at
 from .depthwise_places import PART, PIXELS, ROWS, UNROLLED, VECTORS, WIDTHS
-from .epilogue import parameters
+from .epilogue import SPARE, parameters
 from .packing import in_channels, per_channel_bias
 from .shared import shared
 from .variants import Variant, variant
@@ -69,19 +69,18 @@ def stays_in_registers(rows: Array, limits: Array, bound: Array) -> bool:
     `bound` is the largest magnitude of an accumulator with its bias. The high word of a product is one beyond at most,
     one more when the product is rounded.
     """
-    from .scale import DOUBLES, HIGH, HIGH_WORDS, LOW, MULTIPLIER, RIGHT, ZERO_POINT
+    from .scale import DOUBLES, HALF, HIGH, HIGH_WORDS, LOW, MULTIPLIER
 
     if not (limits[HIGH_WORDS] or limits[DOUBLES]) or limits[LOW] < I8_MIN or limits[HIGH] > I8_MAX:
         return False
-    multiplier, right = (rows[i, : len(bound)].astype(np.int64) for i in (MULTIPLIER, RIGHT))
-    largest = (bound * multiplier >> 32) + 2 + (1 << right >> 1) + (abs(int(limits[ZERO_POINT])) << right)
+    multiplier, half = (rows[i, : len(bound)].astype(np.int64) for i in (MULTIPLIER, HALF))
+    largest = ((bound << SPARE * int(limits[DOUBLES])) * multiplier >> 32) + 2 + abs(half)
     return bool(largest.max() <= I32_MAX)
 
 
-def in_vectors(rows: Array, zero: int, picked: Array) -> Array:
+def in_vectors(rows: Array, picked: Array) -> Array:
     """Bias, multiplier, right shift and rounding term, the zero point in it, as [vector, parameter, lane]."""
     found = rows[:, picked].transpose(1, 0, 2).copy()
-    found[:, 3] = (1 << found[:, 2] >> 1) + (zero << found[:, 2])
     found[:, 2:] = found[:, 2:].reshape(VECTORS, 2, -1, 4)[..., PART].reshape(VECTORS, 2, -1)
     return found.reshape(-1)
 
@@ -145,18 +144,19 @@ class Packed:
 
     @classmethod
     def of(
-        cls, weight: Array, e32: Array, pitch: int, zero: int, g: dict[int, int], groups: Groups, dtype: Any
+        cls, weight: Array, e32: Array, pitch: int, limits: Array, g: dict[int, int], groups: Groups, dtype: Any
     ) -> Packed:
-        from .scale import BIAS, MULTIPLIER, RIGHT
+        from .scale import BIAS, DOUBLES, HALF, MULTIPLIER, RIGHT
 
-        rows = e32.reshape(-1, pitch)[[BIAS, MULTIPLIER, RIGHT, RIGHT]]
+        rows = e32.reshape(-1, pitch)[[BIAS, MULTIPLIER, RIGHT, HALF]]
+        rows[2] += SPARE * int(limits[DOUBLES])
         weights, numbers = 0, [e32]
         fields: list[int] = []
         for channel, width in groups:
             picked = picked_by(channel, width, weight)
             fields += [channel, width, weights, sum(len(a) for a in numbers)]
             weights += g[at.LINES] * g[at.QUADS] * ROWS * weight.shape[1] * width
-            numbers.append(in_vectors(rows, zero, picked))
+            numbers.append(in_vectors(rows, picked))
         return cls(pack_groups(weight, g[at.LINES], g[at.STEP_Y], groups, dtype), joined(numbers, np.int32), fields)
 
 
@@ -171,12 +171,12 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     excess = ((0 if simd.signed else 128) + call.input_zp) * weight.sum(axis=(0, 1), dtype=np.int64)
     bias = (per_channel_bias(call, channels).astype(np.int64) - excess).astype(np.int32)
     pitch = -(-channels // WIDTHS[0]) * WIDTHS[0]
-    e32, e64, limits = parameters(epilogue, bias, channels, pitch)
+    e32, e64, limits = parameters(epilogue, bias, channels, pitch, int(bound.max()))
     direct = simd.native and channels >= WIDTHS[0] and stays_in_registers(e32.reshape(-1, pitch), limits, bound)
 
     g, distances = geometry(call)
     groups = groups_of(channels, VECTORS * simd.lanes)
-    packed = Packed.of(weight, e32, pitch, int(limits[scale.ZERO_POINT]), g, groups, np.int8 if in_bytes else np.int16)
+    packed = Packed.of(weight, e32, pitch, limits, g, groups, np.int8 if in_bytes else np.int16)
     overlap = sum(width for _, width in groups) > channels and len(groups) > 1
     widest = max(width for _, width in groups)
     size = (g[at.QUADS] * g[at.STEP_X] * g[at.PLANE] + PIXELS) * VECTORS * widest

@@ -52,7 +52,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
     simd, channels = variant(), call.C * call.M
     pixels = merged(channels, call.OW, simd)
     lanes = pixels * channels
-    e32, _, limits = parameters(repeated(epilogue, pixels), np.tile(bias, pixels), lanes, lanes)
+    e32, _, limits = parameters(repeated(epilogue, pixels), np.tile(bias, pixels), lanes, lanes, int(bound.max()))
     g, _ = geometry(call)
     groups, plane = groups_of(lanes, VECTORS * simd.lanes), -(-call.OW // pixels)
     quads = (g[at.TAPS] * plane + PIXELS) * VECTORS * max(width for _, width in groups)
@@ -60,9 +60,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
     if not (fits and stays_in_registers(e32.reshape(-1, lanes), limits, np.tile(bound, pixels))):
         return otherwise
     in_bytes = (simd.quads or simd.signed) and weight.min() >= -128 and weight.max() <= 127
-    packed = Packed.of(
-        np.tile(weight, pixels), e32, lanes, int(limits[scale.ZERO_POINT]), g, groups, np.int8 if in_bytes else np.int16
-    )
+    packed = Packed.of(np.tile(weight, pixels), e32, lanes, limits, g, groups, np.int8 if in_bytes else np.int16)
     far = np.arange(call.KW) * call.dilation_x
     phase = plane * pixels + int(far[-1]) // call.stride_x
     starts = (far % call.stride_x * phase + far // call.stride_x) * channels

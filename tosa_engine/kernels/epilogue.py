@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 WORD = 32
 I8_MIN, I8_MAX = -128, 127
+# how tiles scale: by the high words of products, of products that are rounded first, or in 64 bits by any scale
+HIGH_WORD = "high words"
+ROUNDED = "high words of rounded products"
+ANY = "words"
+FORMS = (HIGH_WORD, ROUNDED, ANY)
+SPARE = 2  # bits that values have to spare for ROUNDED
 # multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
 IDENTITY = Epilogue(
     np.array([1 << 30], np.int32),
@@ -40,8 +46,11 @@ def in_more_bits(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier << more, shift + more
 
 
-def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int) -> tuple[Array, Array, Array]:
-    """(e32, e64, limits) as `scale.scale_rows` reads them, for `channels` padded to `pitch`.
+def parameters(
+    epilogue: Epilogue | None, bias: Array, channels: int, pitch: int, bound: int = 1 << 31
+) -> tuple[Array, Array, Array]:
+    """(e32, e64, limits) as `scale.scale_rows` reads them, for `channels` padded to `pitch`; `bound` is the largest
+    magnitude of an accumulator with its bias.
 
     A bias beyond int32 is a part of the rounding term, scaled: the caller has proved that the sums without it fit.
     """
@@ -50,8 +59,10 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     rows32, rows64 = e32.reshape(5, pitch), e64.reshape(2, pitch)
     multiplier, shift = in_more_bits(e.multiplier, e.shift)
     apart = bias.dtype == np.int64
-    large = not apart and all(
-        s > WORD and room(s - WORD, e.output_zp) for s in np.unique(e.shift if e.double_round else shift)
+    spare = SPARE if e.double_round else 0
+    large = not apart and (not spare or bound << spare < 1 << 31)
+    large = large and all(
+        s > WORD and room(s - WORD + spare, e.output_zp) for s in np.unique(e.shift if spare else shift)
     )
     high_words = large and not e.double_round
     if not high_words:
@@ -61,8 +72,9 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     kinds, which = np.unique(shift, return_inverse=True)  # few of many channels
     words = np.array([scale_in_words(1, int(s)) for s in kinds], np.int64)[which.reshape(-1)]
     rows32[2, :channels], rows32[3, :channels] = words[:, 2], words[:, 1]
-    if high_words:
-        rows32[4, :channels] = (1 << words[:, 2] >> 1) + (e.output_zp << words[:, 2])
+    if large:
+        right = words[:, 2] + spare
+        rows32[4, :channels] = (1 << right >> 1) + (e.output_zp << right) + (spare > 0)
     rows64[0, :channels] = words[:, 0]
     if apart:
         rows64[0, :channels] += bias * multiplier
@@ -73,8 +85,11 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     return e32, e64, limits
 
 
-def in_high_words(parameters: tuple[Array, Array, Array]) -> bool:
-    """Whether the high words of products decide."""
-    from .scale import HIGH_WORDS
+def form_of(epilogue: Epilogue | None, parameters: tuple[Array, Array, Array]) -> int:
+    """Which of FORMS the parameters of an epilogue are for; without one, tiles leave the scaling to others."""
+    from .scale import DOUBLES, HIGH_WORDS
 
-    return bool(parameters[2][HIGH_WORDS])
+    limits = parameters[2]
+    if epilogue is None or limits[HIGH_WORDS]:
+        return FORMS.index(HIGH_WORD)
+    return FORMS.index(ROUNDED if limits[DOUBLES] else ANY)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import geometry as at
-from .bounds import fits_output, in_int32, sums_range
-from .epilogue import in_high_words, parameters
+from .bounds import accumulator_bound, fits_output, in_int32, sums_range
+from .epilogue import form_of, parameters
 from .int48 import scaling_numbers
 from .variants import MOST_ROWS, TILE, variant
 from .work import BUFFER_BYTES, LEAST_UNITS, Loop, Work, flat, geometry
@@ -47,9 +47,10 @@ def matmul_quads(call: Call, epilogue: Epilogue | None) -> Work:
     }  # fmt: skip
     g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
     g[at.GROUPS] = max(1, min(-(-panels // simd.panels), LEAST_UNITS // (g[at.BLOCKS] * call.N)))
-    scaling = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16)
+    bound = 0 if epilogue is None else int(accumulator_bound(call).max())
+    scaling = parameters(epilogue, np.zeros(call.W, np.int32), call.W, panels * 16, bound)
     shape, distances = geometry(g), np.arange(steps, dtype=np.int64) * 4
-    loop = matmul_loops.quads[0 if epilogue is None or in_high_words(scaling) else 1]
+    loop = matmul_loops.quads[form_of(epilogue, scaling)]
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)

@@ -20,7 +20,7 @@ from .line_loops import fill
 from .quad_panels import BYTES, pack
 from .scale import NR
 from .tensor_loops import from_input, group_panels, straight
-from .tile import any_terms, tiles_terms
+from .tile import tiles_terms
 from .variants import MOST_ROWS, TILE
 
 PARAMETERS = 5  # rows of the parameters of scaling that are 32 bits wide; two are 64
@@ -114,4 +114,4 @@ def _matmul(tiles: Any) -> Any:
     return matmul
 
 
-quads = _matmul(tiles_terms), _matmul(any_terms)  # for scales in high words, and for any scale
+quads = [_matmul(tiles) for tiles in tiles_terms]  # for each of epilogue.FORMS

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..numerics.scale import UNIT_ROUND
 from . import emitting as e
 from ._jit import ir
 from .depthwise_places import PARAMETERS, PART, PIXELS, VECTORS
+from .epilogue import SPARE
 from .quads import counted
-from .scale import NR
+from .scale import NR, emit_rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,31 +68,25 @@ def _narrow(builder: Any, simd: Variant, first: Any, second: Any) -> Any:
 def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding: Any, *, double: bool) -> Any:
     """numerics.scale.scale_in_high_words; the result's lanes are in the order of PART, like `right` and `rounding`.
 
-    `double`: the products are rounded, too, before their high words are taken: 2^30 with the value's sign.
+    `double`: products are rounded first, and `rounding` and `right` are for values of SPARE more bits.
     """
     lanes = value.type.count
-    negative = builder.ashr(value, e.constant(lanes, e.I32, 31))
+    if double:
+        value = builder.shl(value, e.constant(lanes, e.I32, SPARE))
     wide, word = e.vector(e.I64, lanes // 2), e.constant(lanes // 2, e.I64, 32)
     odd_lanes = e.indices([i | 1 for i in range(lanes)])
 
     def low(x: Any) -> Any:
         return builder.ashr(builder.shl(builder.bitcast(x, wide), word), word)
 
-    def product(x: Any, y: Any, which: int) -> Any:
-        found = builder.mul(low(x), low(y))
-        if double:
-            signs = builder.shuffle_vector(negative, negative, e.indices([i // 2 * 2 + which for i in range(lanes)]))
-            less = builder.and_(builder.bitcast(signs, wide), e.constant(lanes // 2, e.I64, -2 * UNIT_ROUND))
-            found = builder.add(builder.add(found, e.constant(lanes // 2, e.I64, UNIT_ROUND)), less)
-        return builder.bitcast(found, value.type)
+    def product(x: Any, y: Any) -> Any:
+        return builder.bitcast(builder.mul(low(x), low(y)), value.type)
 
-    even = product(value, multiplier, 0)
-    odd = product(
-        builder.shuffle_vector(value, value, odd_lanes), builder.shuffle_vector(multiplier, multiplier, odd_lanes), 1
-    )
+    even = product(value, multiplier)
+    odd = product(*(builder.shuffle_vector(x, x, odd_lanes) for x in (value, multiplier)))
     picked = [part + i + which for part in range(0, lanes, 4) for which in (0, lanes) for i in (1, 3)]
     high = builder.shuffle_vector(even, odd, e.indices(picked))
-    return builder.ashr(builder.add(high, rounding), right)
+    return emit_rounded(builder, high, right, rounding, 2 * double)
 
 
 class Tile:

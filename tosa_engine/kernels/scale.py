@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ._jit import JIT, inline, native
+from .epilogue import SPARE
 
 if JIT:
     from . import emitting as e
@@ -30,7 +31,7 @@ LOW: Final = 1
 HIGH: Final = 2
 HIGH_WORDS: Final = 3  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
 SATURATES: Final = 4  # 1: the bounds are those of int8
-DOUBLES: Final = 5  # 1: it would apply, but that products are rounded first (DOUBLE_ROUND)
+DOUBLES: Final = 5  # 1: products are rounded first (DOUBLE_ROUND); it applies then, with HALF for SPARE more bits
 I8_BITS: Final = 8
 
 
@@ -88,18 +89,23 @@ def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequenc
 
 
 def emit_in_high_words(
-    builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False
+    builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False, double: bool = False
 ) -> Any:
     """numerics.scale.scale_in_high_words, then the clip.
 
-    HALF holds the zero point, too, shifted to the left. `biased`: the value has its bias already.
+    HALF holds the zero point, too, shifted to the left. `biased`: the value has its bias already. `double`: products
+    are rounded first, which is done to those of four times the value (`emit_high_words`).
     """
-    bias, *scale = rows
+    bias, multiplier, right, half = rows
     value = value if biased else builder.add(value, bias)
-    return e.clip(builder, emit_high_words(builder, value, scale), bounds[LOW], bounds[HIGH])
+    if double:
+        spare = e.constant(value.type.count, e.I32, SPARE)
+        value, right = builder.shl(value, spare), builder.add(right, spare)
+    found = emit_high_words(builder, value, (multiplier, right, half), less=2 * double)
+    return e.clip(builder, found, bounds[LOW], bounds[HIGH])
 
 
-def emit_high_words(builder: Any, value: Any, rows: Sequence[Any]) -> Any:
+def emit_high_words(builder: Any, value: Any, rows: Sequence[Any], *, less: int = 0) -> Any:
     """One widening multiply for the even lanes, one for the odd lanes; `rows` are multiplier, right shift and HALF."""
     multiplier, right, half = rows
     lanes = value.type.count
@@ -114,7 +120,21 @@ def emit_high_words(builder: Any, value: Any, rows: Sequence[Any]) -> Any:
     odd = builder.mul(builder.ashr(value64, word), builder.ashr(multiplier64, word))
     high = e.indices([2 * (i // 2) + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
     product = builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), high)
-    return builder.ashr(builder.add(product, half), right)
+    return emit_rounded(builder, product, right, half, less)
+
+
+def emit_rounded(builder: Any, high: Any, right: Any, half: Any, less: int) -> Any:
+    """High words of products, rounded and shifted. HALF is for products that aren't negative, and `less` for others.
+
+    DOUBLE_ROUND adds 2^30 with the product's sign first. 2^n times the value has 2^n times the product, and so 2^(n-2)
+    more or less in the high word. (A product of 0 is one of a multiplier of 0, perhaps, and a negative value: the
+    result is 0 with either term.)
+    """
+    if less:
+        lanes = high.type.count
+        negative = builder.icmp_signed("<", high, e.constant(lanes, e.I32, 0))
+        half = builder.select(negative, builder.sub(half, e.constant(lanes, e.I32, less)), half)
+    return builder.ashr(builder.add(high, half), right)
 
 
 def saturated(lanes: int) -> list[Any]:

@@ -39,7 +39,7 @@ from .geometry import (
 )  # fmt: skip
 from .line_loops import fill
 from .scale import NR
-from .tile import any_pairs, any_quads, tiles_pairs, tiles_quads
+from .tile import tiles_pairs, tiles_quads
 from .variants import MOST_ROWS
 
 
@@ -172,10 +172,11 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
     return conv
 
 
-# for scales in high words, and for any scale
-conv_quads = _conv(tiles_quads, 4, from_input), _conv(any_quads, 4, from_input)
-conv_pairs = _conv(tiles_pairs, 2, from_copy), _conv(any_pairs, 2, from_copy)  # of int8: zero points are subtracted
-conv_pairs_int16 = _conv(tiles_pairs, 2, from_input), _conv(any_pairs, 2, from_input)
+# for each of epilogue.FORMS
+conv_quads = [_conv(tiles, 4, from_input) for tiles in tiles_quads]
+conv_pairs = [_conv(tiles, 2, from_copy) for tiles in tiles_pairs]  # of int8: zero points are subtracted
+conv_pairs_int16 = [_conv(tiles, 2, from_input) for tiles in tiles_pairs]
+high_pairs = tiles_pairs[0]  # compiled code can't see lists
 
 
 @inline
@@ -226,7 +227,7 @@ def matmul_pairs(
                     y, batch * depth * width + column, depth, width, count, g[REPEAT], b[p * size : (p + 1) * size]
                 )
             to = (batch * height + first) * width + panel * NR
-            tiles_pairs(
+            high_pairs(
                 simd, a, rows, lines, b, 0, size, across, c, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
                 panel * NR, limits, out, to, width, columns,
             )  # fmt: skip

@@ -16,7 +16,7 @@ from . import geometry as at
 from . import tensor_float, winograd
 from .bounds import accumulator_bound, fits_output, in_int32, sums_range
 from .depthwise import depthwise_int8
-from .epilogue import in_high_words, parameters
+from .epilogue import form_of, parameters
 from .floats import NARROW, in_fp32
 from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
 from .matmul import matmul_int, matmul_int16
@@ -79,17 +79,18 @@ def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | No
 
 def conv2d_tiled(
     call: Call, g: dict[int, int], packed: tuple[Array, Array, int], bias: Array, epilogue: Epilogue | None,
-    loops: tuple[Callable[..., int], Callable[..., int]],
+    loops: Sequence[Callable[..., int]],
 ) -> Work:  # fmt: skip
-    """CONV2D by a loop over tiles, the second one where scales aren't in high words; `packed` are weights, distances
-    and panels of `pack_panels`.
+    """CONV2D by a loop over tiles, one for each of epilogue.FORMS; `packed` are weights, distances and panels of
+    `pack_panels`.
     """
     b, distances, panels = packed
     simd = variant()
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
     units = split_finely(g, panels)
-    scaling, shape = parameters(epilogue, bias, call.OC, panels * 16), geometry(g)
-    loop = loops[0] if epilogue is None or in_high_words(scaling) else loops[1]
+    bound = 0 if epilogue is None else int(accumulator_bound(call).max())
+    scaling, shape = parameters(epilogue, bias, call.OC, panels * 16, bound), geometry(g)
+    loop = loops[form_of(epilogue, scaling)]
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

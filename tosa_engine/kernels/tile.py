@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ._jit import JIT, few_of, inline, jit, masks, native, rows_of
+from .epilogue import FORMS, HIGH_WORD
 from .scale import HIGH_WORDS, NR, scale_rows
 from .variants import TILE
 
@@ -120,12 +121,13 @@ def add_terms(c: Any, first: int, count: int, panels: int) -> None:
                 c[at + j] = np.int32(np.int64(c[at + j]) + np.int64(c[TILE + first + r]))
 
 
-def _scaled(kind: str, plain: Any, words: bool = False, terms: bool = False) -> Any:
+def _scaled(kind: str, plain: Any, how: str, terms: bool = False) -> Any:
+    always = how != HIGH_WORD
     if not JIT:
         full1 = full2 = few1 = few2 = plain
     else:
         full1, full2, few1, few2 = (
-            scaled_tile(kind, words, full, two, terms) for full in (True, False) for two in (False, True)
+            scaled_tile(kind, how, full, two, terms) for full in (True, False) for two in (False, True)
         )
 
     @inline
@@ -172,7 +174,7 @@ def _scaled(kind: str, plain: Any, words: bool = False, terms: bool = False) -> 
         goes on behind the last row as far as a tile does.
         """
         full, few = rows_of(simd), few_of(simd)
-        fused = native(simd) and (words or limits[HIGH_WORDS] != 0) and pixels >= few
+        fused = native(simd) and (always or limits[HIGH_WORDS] != 0) and pixels >= few
         fused = fused and (masks(simd) or columns == panels * NR)
         done = 0
         while done < pixels:
@@ -194,9 +196,8 @@ def _scaled(kind: str, plain: Any, words: bool = False, terms: bool = False) -> 
     return tiles
 
 
-# in high words where the scales allow it, and for any scale
-tiles_quads, tiles_pairs = _scaled("quads", plain_quads), _scaled("pairs", plain_pairs)
-any_quads, any_pairs = _scaled("quads", plain_quads, words=True), _scaled("pairs", plain_pairs, words=True)
+# one for each of FORMS
+tiles_quads = [_scaled("quads", plain_quads, how) for how in FORMS]
+tiles_pairs = [_scaled("pairs", plain_pairs, how) for how in FORMS]
 # and with a term for each row
-tiles_terms = _scaled("quads", plain_quads, terms=True)
-any_terms = _scaled("quads", plain_quads, words=True, terms=True)
+tiles_terms = [_scaled("quads", plain_quads, how, terms=True) for how in FORMS]

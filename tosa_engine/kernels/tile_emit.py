@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
+from .epilogue import ANY, ROUNDED
 from .scale import NR
 from .variants import TILE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .variants import Variant
 
@@ -149,8 +151,10 @@ class Tile:
                 self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
 
     def _store_scaled(self, builder: Any, sums: list[Any], target: Target, bounds: Sequence[Any]) -> None:
-        lanes, words = self.simd.lanes, target.e64 is not None
-        emit = scale.emit_in_words if words else scale.emit_in_high_words
+        lanes, words = self.simd.lanes, target.how == ANY
+        emit: Callable[..., Any] = scale.emit_in_words
+        if not words:
+            emit = partial(scale.emit_in_high_words, double=target.how == ROUNDED)
         for panel in range(self.panels):
             for part in range(self.parts):
                 shift = panel * NR + part * lanes
@@ -171,7 +175,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Target:
-    """Where scaled values go, and the parameters of scaling them: in high words where there is no e64."""
+    """Where scaled values go, and the parameters of scaling them; e64 is there for ANY alone."""
 
     e32: Any
     e64: Any
@@ -184,6 +188,7 @@ class Target:
     stride: Any
     count: Any
     fused: Any
+    how: str
 
 
 def tile_of(kind: str, simd: Variant, full: bool, two: bool) -> Tile:
@@ -213,10 +218,10 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
     return tile
 
 
-def scaled_tile(kind: str, words: bool, full: bool, two: bool, terms: bool) -> Any:
+def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Any:
     """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
-    They are scaled in high words, or by any scale in `words`. With `terms`, the sums of row r have c[TILE + r] added.
+    They are scaled in one of epilogue.FORMS. With `terms`, the sums of row r have c[TILE + r] added.
     """
 
     @intrinsic
@@ -237,12 +242,12 @@ def scaled_tile(kind: str, words: bool, full: bool, two: bool, terms: bool) -> A
             kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
             bits = kinds[15].dtype.bitwidth
             fused = builder.icmp_unsigned("!=", args[19], args[19].type(0))
-            wide = e.pointer(context, builder, kinds[11], args[11], e.I64) if words else None
+            wide = e.pointer(context, builder, kinds[11], args[11], e.I64) if how == ANY else None
             target = Target(
                 e.pointer(context, builder, kinds[10], args[10], e.I32), wide, args[12], args[13],
                 e.pointer(context, builder, kinds[14], args[14], e.I64),
                 e.pointer(context, builder, kinds[15], args[15], ir.IntType(bits)), bits, args[16], args[17], args[18],
-                fused,
+                fused, how,
             )  # fmt: skip
             c_data = e.pointer(context, builder, kinds[7], args[7], e.I32)
             begin = made.biases(builder, target)

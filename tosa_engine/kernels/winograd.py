@@ -206,17 +206,19 @@ def is_late(call: Call, chunks: int) -> bool:
 
 def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tuple[Array, Array, Array]]:
     """What is added to the product at the point (1, 1), and the parameters of the epilogue."""
-    from .scale import BIAS, HALF, HIGH_WORDS, RIGHT
+    from .scale import BIAS, DOUBLES, HIGH_WORDS, RIGHT, ZERO_POINT
 
     padded = int(g[at.PANELS] * g[at.COLUMNS])
     low, high = bounds(call)
     bias, weights = per_channel_bias(call, call.OC).astype(np.int64), weights_of(call).sum(axis=(1, 2, 3))
     left_out = -bias
-    e32, e64, limits = parameters(epilogue, np.zeros(call.OC, np.int32), call.OC, padded)
+    bound = int(np.maximum(-(low + bias), high + bias).max())
+    e32, e64, limits = parameters(epilogue, np.zeros(call.OC, np.int32), call.OC, padded, bound)
     rows = e32.reshape(-1, padded)
     fits = (low + bias).min() >= -WIDEST // 2 and (high + bias).max() < WIDEST // 2
-    in_26_bits = limits[HIGH_WORDS] and rows[RIGHT].max() + at.SHIFT < 32
-    in_26_bits = in_26_bits and abs(rows[HALF].astype(np.int64)).max() << at.SHIFT < 1 << 30
+    right = rows[RIGHT].astype(np.int64)
+    half = ((1 << right >> 1) + (int(limits[ZERO_POINT]) << right) << at.SHIFT) + at.ROUNDED * int(limits[DOUBLES])
+    in_26_bits = (limits[HIGH_WORDS] or limits[DOUBLES]) and right.max() + at.SHIFT < 32 and abs(half).max() < 1 << 30
     g[at.IN_26_BITS] = in_26_bits and fits
     if not fits:
         left_out = (low + high + 1) >> 1
@@ -226,13 +228,14 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tup
     more = aligned(7 * padded, np.int32)
     more[: e32.size] = e32
     if g[at.IN_26_BITS]:
-        more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = rows[RIGHT] + at.SHIFT, rows[HALF] << at.SHIFT
+        more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = right + at.SHIFT, half
     return seed, (more, e64, limits)
 
 
 def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     """CONV2D of int8 input and int8 or int4 weights that `suits` and has no REQUIRE that could fail."""
     from . import winograd_loops
+    from .scale import DOUBLES
 
     simd = variant()
     g = sizes(call, simd)
@@ -240,10 +243,11 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     packed = pack_weights(weights_of(call), int(g[at.COLUMNS]), simd.lanes, late=late, few=bool(g[at.AT_FEW]))
     u, w = (np.zeros(1, np.int16), packed) if late else (packed, np.zeros(1, np.int8))
     seed, scales = scaling(call, epilogue, g)
+    loop = winograd_loops.conv_rounded if scales[2][DOUBLES] else winograd_loops.conv
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(winograd_loops.conv, simd, x, u, w, g, seed, *scales, out)
+        return Loop(loop, simd, x, u, w, g, seed, *scales, out)
 
     unit, depth = int(g[at.UNIT]), int(g[at.CHUNKS]) * at.CHUNK
     scratch = (

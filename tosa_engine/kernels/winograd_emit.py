@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
-from .winograd_places import CHUNK, GROUP, HALF_64, INVERSE_OF_9, RIGHT_64, SHIFT, TAPS, TILE, WINDOW, columns_of
+from .winograd_places import (
+    CHUNK,
+    GROUP,
+    HALF_64,
+    INVERSE_OF_9,
+    RIGHT_64,
+    ROUNDED,
+    SHIFT,
+    TAPS,
+    TILE,
+    WINDOW,
+    columns_of,
+)
 from .winograd_transforms import times, to_outputs, to_points, to_reduced, twice, widened
 
 if TYPE_CHECKING:
@@ -134,42 +146,50 @@ def transform_products(
     return sig, codegen
 
 
-@intrinsic
-def transform_and_scale(
-    typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any, e32: Any, pitch: Any,
-    limits: Any, out: Any, to: Any, line: Any, pixel: Any, tall: Any, wide: Any, height: Any, width: Any,
-) -> Any:  # fmt: skip
-    """`winograd_steps.finish` of GROUP channels, where 64 times a sum with its bias fits int32."""
-    index = numba_types.int64
-    sig = numba_types.void(
-        simd, m, index, index, seed, index, c, e32, index, limits, out, index, index, index, index, index, index, index
-    )
+def _make(double: bool) -> Any:
+    """`double`: products are rounded first, as DOUBLE_ROUND does."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds, lanes = signature.args, signature.args[0].variant.lanes
-        _, _, start, columns, _, channel, _, _, pitch, _, _, to, line, pixel, tall, wide, height, width = args
-        element = ir.IntType(kinds[10].dtype.bitwidth)
-        products, seeds, spare, rows32 = (e.pointer(context, builder, kinds[i], args[i], e.I32) for i in (1, 4, 6, 7))
-        spare = builder.bitcast(spare, element.as_pointer())
-        bounds = scale.bounds_of(builder, e.pointer(context, builder, kinds[9], args[9], e.I64), lanes)
-        out = e.pointer(context, builder, kinds[10], args[10], element)
-        inside = [[builder.icmp_signed("<", e.I64(i), count) for i in range(TILE)] for count in (height, width)]
+    @intrinsic
+    def transform_and_scale(
+        typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any, e32: Any,
+        pitch: Any, limits: Any, out: Any, to: Any, line: Any, pixel: Any, tall: Any, wide: Any, height: Any,
+        width: Any,
+    ) -> Any:  # fmt: skip
+        """`winograd_steps.finish` of GROUP channels, where 64 times a sum with its bias fits int32."""
+        index = numba_types.int64
+        sig = numba_types.void(simd, m, index, index, seed, index, c, e32, index, limits, out, *[index] * 7)
 
-        def shape(*points: int) -> None:
-            for part in range(0, GROUP, lanes):
-                first = builder.add(channel, e.I64(part))
-                seed = e.load(builder, seeds, first, e.vector(e.I32, lanes), 4)
-                numbers = (scale.MULTIPLIER, RIGHT_64, HALF_64)
-                found = scale.rows_of_channels(builder, rows32, pitch, first, lanes, numbers)
-                at = builder.add(start, e.I64(part))
-                for i, j, value in _sums(builder, products, at, columns, seed, points):
-                    at_pixel = builder.add(to, builder.add(builder.mul(line, e.I64(i)), builder.mul(pixel, e.I64(j))))
-                    target = builder.gep(out, [builder.add(at_pixel, e.I64(part))])
-                    target = builder.select(builder.and_(inside[0][i], inside[1][j]), target, spare)
-                    result = scale.emit_high_words(builder, value, found)
-                    scale.emit_clipped_store(builder, result, bounds, target, element.width)
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kinds, lanes = signature.args, signature.args[0].variant.lanes
+            _, _, start, columns, _, channel, _, _, pitch, _, _, to, line, pixel, tall, wide, height, width = args
+            element = ir.IntType(kinds[10].dtype.bitwidth)
+            words = (e.pointer(context, builder, kinds[i], args[i], e.I32) for i in (1, 4, 6, 7))
+            products, seeds, spare, rows32 = words
+            spare = builder.bitcast(spare, element.as_pointer())
+            bounds = scale.bounds_of(builder, e.pointer(context, builder, kinds[9], args[9], e.I64), lanes)
+            out = e.pointer(context, builder, kinds[10], args[10], element)
+            inside = [[builder.icmp_signed("<", e.I64(i), count) for i in range(TILE)] for count in (height, width)]
 
-        _shapes(builder, tall, wide, shape)
-        return context.get_dummy_value()
+            def shape(*points: int) -> None:
+                for part in range(0, GROUP, lanes):
+                    first = builder.add(channel, e.I64(part))
+                    seed = e.load(builder, seeds, first, e.vector(e.I32, lanes), 4)
+                    numbers = (scale.MULTIPLIER, RIGHT_64, HALF_64)
+                    found = scale.rows_of_channels(builder, rows32, pitch, first, lanes, numbers)
+                    at = builder.add(start, e.I64(part))
+                    for i, j, value in _sums(builder, products, at, columns, seed, points):
+                        place = builder.add(builder.mul(line, e.I64(i)), builder.mul(pixel, e.I64(j)))
+                        target = builder.gep(out, [builder.add(builder.add(to, place), e.I64(part))])
+                        target = builder.select(builder.and_(inside[0][i], inside[1][j]), target, spare)
+                        result = scale.emit_high_words(builder, value, found, less=2 * ROUNDED * double)
+                        scale.emit_clipped_store(builder, result, bounds, target, element.width)
 
-    return sig, codegen
+            _shapes(builder, tall, wide, shape)
+            return context.get_dummy_value()
+
+        return sig, codegen
+
+    return transform_and_scale
+
+
+transform_and_scale, transform_and_scale_rounded = _make(False), _make(True)

@@ -50,7 +50,7 @@ from .winograd_places import (
     WINDOW,
     ZERO,
 )
-from .winograd_steps import finish, plain_inputs, plain_product, plain_weights, product, vector
+from .winograd_steps import WHOLE_TILES, finish, plain_inputs, plain_product, plain_weights, product, vector
 
 
 @jit
@@ -197,54 +197,61 @@ def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
         product.multiply_few(simd, g[TILES], tall, each, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
 
 
-@inline
-def store_panel(
-    simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any, limits: Any,
-    out: Any,
-) -> None:  # fmt: skip
-    """The outputs of the tiles from `first` on, for one panel of channels."""
-    columns, pixel = g[COLUMNS], g[CHANNELS]
-    line, pitch = g[WIDTH] * pixel, g[PANELS] * columns
-    for t in range(count):
-        image, y, x, tall, wide = place(g, first + t)
-        height, width = min(TILE - 1 + tall, g[HEIGHT] - y), min(TILE - 1 + wide, g[WIDTH] - x)
-        for part in range(0, columns, GROUP):
-            channel = panel * columns + part
-            some = min(GROUP, pixel - channel)
-            if some > 0:
-                start = t * POINTS * columns + part
-                to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
-                # not in a function of its own: numba would count references to its arrays for every tile
-                if native(simd) and g[IN_26_BITS] != 0 and some == GROUP:
-                    vector.transform_and_scale(
-                        simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, tall, wide,
-                        height, width,
-                    )  # fmt: skip
-                else:
-                    finish(
-                        simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel, tall,
-                        wide, height, width, some,
-                    )  # fmt: skip
+def _conv(scaled: Any) -> Any:
+    """The loop; `scaled` is the end of whole tiles whose sums have 26 bits."""
+
+    @inline
+    def store_panel(
+        simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any,
+        limits: Any, out: Any,
+    ) -> None:  # fmt: skip
+        """The outputs of the tiles from `first` on, for one panel of channels."""
+        columns, pixel = g[COLUMNS], g[CHANNELS]
+        line, pitch = g[WIDTH] * pixel, g[PANELS] * columns
+        for t in range(count):
+            image, y, x, tall, wide = place(g, first + t)
+            height, width = min(TILE - 1 + tall, g[HEIGHT] - y), min(TILE - 1 + wide, g[WIDTH] - x)
+            for part in range(0, columns, GROUP):
+                channel = panel * columns + part
+                some = min(GROUP, pixel - channel)
+                if some > 0:
+                    start = t * POINTS * columns + part
+                    to = ((image * g[HEIGHT] + y) * g[WIDTH] + x) * pixel + channel
+                    # not in a function of its own: numba would count references to its arrays for every tile
+                    if native(simd) and g[IN_26_BITS] != 0 and some == GROUP:
+                        scaled(
+                            simd, m, start, columns, seed, channel, c, e32, pitch, limits, out, to, line, pixel, tall,
+                            wide, height, width,
+                        )  # fmt: skip
+                    else:
+                        finish(
+                            simd, m, start, columns, seed, channel, c, e32, e64, pitch, limits, out, to, line, pixel,
+                            tall, wide, height, width, some,
+                        )  # fmt: skip
+
+    @jit
+    def conv(
+        simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, out: Any, v: Any,
+        a: Any, m: Any, c: Any, late: Any, low: int, high: int,
+    ) -> int:  # fmt: skip
+        """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip."""
+        weights = late if g[LATE] != 0 else u
+        transformed, ranges = -1, -(-g[TILES] // g[UNIT])
+        for unit in range(low, high):
+            panel, part = unit % g[PANELS], unit // g[PANELS]
+            first = g[TILES] * part // ranges
+            count = g[TILES] * (part + 1) // ranges - first
+            if first != transformed:
+                transform_tiles(simd, x, g, first, count, a, v, c)
+                transformed = first
+            if native(simd) and g[AT_FEW] != 0:
+                multiply_few(simd, g, panel, v, w, m)
+            else:
+                multiply_panel(simd, g, panel, first, count, v, w, weights, m)
+            store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, out)
+        return -1
+
+    return conv
 
 
-@jit
-def conv(
-    simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, out: Any, v: Any,
-    a: Any, m: Any, c: Any, late: Any, low: int, high: int,
-) -> int:  # fmt: skip
-    """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip."""
-    weights = late if g[LATE] != 0 else u
-    transformed, ranges = -1, -(-g[TILES] // g[UNIT])
-    for unit in range(low, high):
-        panel, part = unit % g[PANELS], unit // g[PANELS]
-        first = g[TILES] * part // ranges
-        count = g[TILES] * (part + 1) // ranges - first
-        if first != transformed:
-            transform_tiles(simd, x, g, first, count, a, v, c)
-            transformed = first
-        if native(simd) and g[AT_FEW] != 0:
-            multiply_few(simd, g, panel, v, w, m)
-        else:
-            multiply_panel(simd, g, panel, first, count, v, w, weights, m)
-        store_panel(simd, g, panel, first, count, m, seed, c, e32, e64, limits, out)
-    return -1
+conv, conv_rounded = (_conv(scaled) for scaled in WHOLE_TILES)

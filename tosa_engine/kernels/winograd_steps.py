@@ -16,8 +16,10 @@ if JIT:
 
     vector: Any = winograd_emit
     product: Any = winograd_product
+    WHOLE_TILES: Any = winograd_emit.transform_and_scale, winograd_emit.transform_and_scale_rounded
 else:
     vector = product = None
+    WHOLE_TILES = None, None
 
 
 @inline
