@@ -88,7 +88,7 @@ ZERO = st.sampled_from([-128, -7, 0, 127])
 
 
 @pytest.mark.parametrize("variant", HOST)
-@pytest.mark.parametrize(("op", "t"), [("ADD", i8), ("SUB", i8), ("ADD", i16)])
+@pytest.mark.parametrize(("op", "t"), [("ADD", i8), ("SUB", i8), ("ADD", i16), ("SUB", i16)])
 def test_sums_between_scales(op: str, t: DType, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 

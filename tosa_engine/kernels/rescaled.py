@@ -43,10 +43,10 @@ def rescaled_binary(
     signs = [-1 if minus and swapped else 1, -1 if minus and not swapped else 1]
     simple = bool(numbers[2][HIGH_WORD]) and not any(double for _, _, double in scales)
     parts = [0] * (OUT_ROUND + 1 - SPLIT)
-    if in_t is not None and not minus:
+    if in_t is not None:
         span = max(max(in_t.maximum - z, z - in_t.minimum) for z in zeros_in[:2])
-        ordered = [*(scales[i] for i in order), scales[2]]
-        parts = split_numbers(ordered, [*zeros_in[:2], zeros[2]], span, product=product, high_word=simple)
+        ordered, zeros_of = [*(scales[i] for i in order), scales[2]], [*zeros_in[:2], zeros[2]]
+        parts = split_numbers(ordered, zeros_of, signs, span, product=product, high_word=simple)
     p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, product, *parts], np.int64)
     loop = scale_loops.rescaled if simple else scale_loops.rescaled_anyhow
     strides = [(first, second)[i] for i in order]

@@ -49,15 +49,16 @@ def exact(scale: tuple[int, int, int]) -> bool:
 
 
 def split_numbers(
-    scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], span: int, *, product: bool, high_word: bool
-) -> list[int]:
-    """SPLIT and what follows it, for a sum or a product of two scaled inputs that is scaled.
+    scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], signs: Sequence[int], span: int, *, product: bool,
+    high_word: bool,
+) -> list[int]:  # fmt: skip
+    """SPLIT and what follows it, for a sum (with `signs`) or a product of two scaled inputs that is scaled.
 
     With F = multiplier >> shift and L the rest, apply_scale(x - zp) is x * F - zp * F + ((x * L + C) >> shift), where
-    C = 2^(shift-1) - zp * L. All of it is right in 32-bit lanes where (x - zp) * L + 2^(shift-1) fits them, and so the
-    input isn't rounded twice; `span` bounds the magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and
-    `zeros` are those of the inputs, then of the result; `high_word`: the one of the result's product decides. Products
-    have such a form for inputs with a scale of 1.
+    C = 2^(shift-1) - zp * L. The negative of it is x * -F + zp * F + ((x * -L - C + 2^shift - 1) >> shift). All of it
+    is right in 32-bit lanes where what is shifted fits them, and so the input isn't rounded twice; `span` bounds the
+    magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and `zeros` are those of the inputs, then of the
+    result; `high_word`: that of the result's product decides. Products have such a form for inputs with a scale of 1.
     """
     right = scales[2][1] - WORD
     rounding = (zeros[2] << right) + (1 << (right - 1)) if high_word else 0
@@ -67,13 +68,15 @@ def split_numbers(
         fits = exact(scales[0]) and exact(scales[1])
     else:
         fits = all(
-            span * rest + (1 << (s - 1)) < 1 << (WORD - 1) for rest, (_, s, _) in zip(rests, scales, strict=False)
+            span * rest + (1 << (s - 1 if sign > 0 else s)) < 1 << (WORD - 1)
+            for rest, (_, s, _), sign in zip(rests, scales, signs, strict=False)
         )
     if not (fits and room):
         return [0] * (OUT_ROUND + 1 - SPLIT)
     found, added = [], 0
-    for (multiplier, shift, _), rest, zero in zip(scales, rests, zeros, strict=False):
-        found += [multiplier >> shift, rest, (1 << (shift - 1)) - zero * rest]
-        added -= zero * (multiplier >> shift)
+    for (multiplier, shift, _), rest, zero, sign in zip(scales, rests, zeros, signs, strict=False):
+        high, term = multiplier >> shift, (1 << (shift - 1)) - zero * rest
+        found += [sign * high, sign * rest, term if sign > 0 else (1 << shift) - 1 - term]
+        added -= sign * zero * high
     form = EXACT if product else ONE if whole(scales[0]) else BOTH
     return [form, *found, added, rounding]
