@@ -133,6 +133,27 @@ def residual(size: int, depth: int, format: DType = types.i8) -> Graph:
     return graph(write)
 
 
+def residual_of_litert(size: int, depth: int) -> Graph:
+    """ADD as TensorFlow converts LiteRT's: inputs times 2^20, then times a half at most; all is rounded twice."""
+
+    def write(s: Small) -> Tensor:
+        def scaled(x: Tensor, wanted: DType, multiplier: int, shift: int) -> Tensor:
+            settings: dict[str, Any] = {"input_unsigned": False, "output_unsigned": False, "per_channel": False}
+            found: Tensor = s.b.op(
+                "RESCALE", x, np.array([multiplier], np.int32), np.array([shift], np.int8), 0, s.b.const([0], wanted),
+                dtype=wanted, scale32=True, rounding_mode="DOUBLE_ROUND", **settings,
+            )  # fmt: skip
+            return found
+
+        inputs = [s.b.input(types.i8, (1, size, size, depth)) for _ in range(2)]
+        sides = [
+            scaled(scaled(x, types.i32, 1 << 30, 10), types.i32, (3 << 29) + 99 * i, 32) for i, x in enumerate(inputs)
+        ]
+        return scaled(s.b.op("ADD", *sides), types.i8, (1 << 30) + 4242, 49)
+
+    return graph(write)
+
+
 def conv_looked_up(op: str, size: int, depth: int, kernel: int, channels: int) -> Graph:
     """A convolution with RESCALE per channel, and a table."""
 
@@ -233,6 +254,7 @@ ROWS: list[tuple[str, Callable[[], Graph]]] = [
     ("MATMUL 4 x 64x64 x 64x32", partial(matmul, 4, 64, 64, 32)),
     ("residual ADD 56x56x64", partial(residual, 56, 64)),
     ("residual ADD 14x14x96", partial(residual, 14, 96)),
+    ("residual ADD of LiteRT 56x56x64", partial(residual_of_litert, 56, 64)),
     ("residual ADD and TABLE 56x56x64", partial(residual_looked_up, 56, 64)),
     ("softmax 256x64", partial(softmax, 256, 64)),
     ("RESCALE i32 -> i8 56x56x64", partial(rescaled, (1, 56, 56, 64), i32, i8)),

@@ -176,3 +176,47 @@ def test_a_rescale_that_cannot_fail_is_a_vector_loop(
         np.testing.assert_array_equal(session.run(None, feeds)[0], wanted)
 
     run()
+
+
+def of_litert(op: str, shapes: tuple[Shape, Shape], firsts: Sequence[Any], scales: Sequence[Any], zeros: Any) -> Net:
+    """y = RESCALE(RESCALE(RESCALE(a)) op RESCALE(RESCALE(b))): inputs are multiplied by a power of two first."""
+    net = Net()
+    sides = []
+    for name, shape, first, second, zero in zip(("a", "b"), shapes, firsts, scales, zeros, strict=False):
+        x = scale(net, f"{name}0", net.input(name, i8, *shape), i8, i32, first, (zero, 0))
+        sides.append(scale(net, f"{name}1", x, i32, i32, second, (0, 0)))
+    net.op(op, "total", i32, *sides)
+    scale(net, "y", "total", i32, i8, scales[2], (0, zeros[2]))
+    return net
+
+
+@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("op", ["ADD", "SUB"])
+def test_inputs_scaled_by_a_power_of_two_before(op: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow's conversion of LiteRT's additions: 2^20, then a half at most, rounded twice."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    small = st.tuples(st.integers(1 << 30, (1 << 31) - 1), st.integers(31, 36), st.booleans())
+    last = st.tuples(st.integers(1 << 30, (1 << 31) - 1), st.integers(44, 52), st.booleans())
+
+    @given(st.sampled_from(SHAPES), st.tuples(small, small, last), st.tuples(ZERO, ZERO, ZERO), st.integers(8, 20))
+    @example(SHAPES[0], ((1 << 30, 31, True), ((1 << 31) - 1, 32, True), (1 << 30, 49, True)), (-128, 127, 0), 20)
+    @example(SHAPES[0], ((3 << 29, 33, True), (1 << 30, 32, True), (1 << 30, 49, False)), (-7, -7, 127), 20)
+    @example(SHAPES[0], ((3 << 29, 33, False), (1 << 30, 32, False), (1 << 30, 49, False)), (-7, -7, 127), 20)
+    def run(shapes: tuple[Shape, Shape], scales: Any, zeros: Any, power: int) -> None:
+        first = (1 << 30, 30 - power, True)
+        net = of_litert(op, shapes, (first, first), scales, zeros)
+        feeds = {"a": some(i8, shapes[0], 8), "b": some(i8, shapes[1], 9)}
+        check(net, feeds, "y", f"RESCALE+RESCALE+RESCALE+RESCALE+{op}+RESCALE", 2)
+
+    run()
+
+
+def test_inputs_scaled_by_another_number_before_are_scaled_twice() -> None:
+    net = of_litert(
+        "ADD", SHAPES[0], ((3 << 28, 10, True),) * 2, ((1 << 30, 32, True),) * 2 + ((1 << 30, 49, True),), (0, 0, 0)
+    )
+    graph = net.done("y")
+    feeds = {"a": some(i8, SHAPES[0][0], 8), "b": some(i8, SHAPES[0][1], 9)}
+    session = Session(graph, 1)
+    assert [step.operators for step in session.plan().steps] == ["RESCALE"] * 4 + ["ADD", "RESCALE"]
+    np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])

@@ -26,7 +26,9 @@ BOTH, ONE, EXACT = (
     3,
 )  # both input scales need two products, or the second one alone; a product of inputs as they are
 FACTORS: Final = SPLIT + 1  # of each input: for the result, for what is shifted to the right, and what is added to that
-ADDED: Final = FACTORS + 6  # to the sum
+NEGATIVE: Final = 3  # behind these, what is added where the input is less than its zero point
+ALL_FACTORS: Final = 4
+ADDED: Final = FACTORS + 2 * ALL_FACTORS  # to the sum
 OUT_ROUND: Final = ADDED + 1  # to the high word of the result's product, if it decides: the zero point is in it
 WORD: Final = 32
 
@@ -55,10 +57,11 @@ def split_numbers(
     """SPLIT and what follows it, for a sum (with `signs`) or a product of two scaled inputs that is scaled.
 
     With F = multiplier >> shift and L the rest, apply_scale(x - zp) is x * F - zp * F + ((x * L + C) >> shift), where
-    C = 2^(shift-1) - zp * L. The negative of it is x * -F + zp * F + ((x * -L - C + 2^shift - 1) >> shift). All of it
-    is right in 32-bit lanes where what is shifted fits them, and so the input isn't rounded twice; `span` bounds the
-    magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and `zeros` are those of the inputs, then of the
-    result; `high_word`: that of the result's product decides. Products have such a form for inputs with a scale of 1.
+    C = 2^(shift-1) - zp * L, and what rounding twice adds, whose sign is that of x - zp. The negative of it is x * -F +
+    zp * F + ((x * -L - C + 2^shift - 1) >> shift). All of it is right in 32-bit lanes where what is shifted fits them;
+    `span` bounds the magnitude of x - zp. Where L is 0, so is what is shifted. `scales` and `zeros` are those of the
+    inputs, then of the result; `high_word`: that of the result's product decides. Products have such a form for inputs
+    with a scale of 1.
     """
     right = scales[2][1] - WORD
     rounding = (zeros[2] << right) + (1 << (right - 1)) if high_word else 0
@@ -68,15 +71,16 @@ def split_numbers(
         fits = exact(scales[0]) and exact(scales[1])
     else:
         fits = all(
-            span * rest + (1 << (s - 1 if sign > 0 else s)) < 1 << (WORD - 1)
-            for rest, (_, s, _), sign in zip(rests, scales, signs, strict=False)
+            span * rest + (1 << (s - 1 if sign > 0 else s)) + double < 1 << (WORD - 1)
+            for rest, (_, s, double), sign in zip(rests, scales, signs, strict=False)
         )
     if not (fits and room):
         return [0] * (OUT_ROUND + 1 - SPLIT)
     found, added = [], 0
-    for (multiplier, shift, _), rest, zero, sign in zip(scales, rests, zeros, signs, strict=False):
+    for (multiplier, shift, double), rest, zero, sign in zip(scales, rests, zeros, signs, strict=False):
         high, term = multiplier >> shift, (1 << (shift - 1)) - zero * rest
-        found += [sign * high, sign * rest, term if sign > 0 else (1 << shift) - 1 - term]
+        terms = [term + double, term - double]
+        found += [sign * high, sign * rest, *(t if sign > 0 else (1 << shift) - 1 - t for t in terms)]
         added -= sign * zero * high
     form = EXACT if product else ONE if whole(scales[0]) else BOTH
     return [form, *found, added, rounding]

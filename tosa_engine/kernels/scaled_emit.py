@@ -16,9 +16,12 @@ from . import emitting as e
 from . import scale
 from ._jit import intrinsic, ir, numba_types
 from .scale_numbers import (
+    ADDED,
+    ALL_FACTORS,
     DOUBLE,
     EXACT,
     FACTORS,
+    NEGATIVE,
     NUMBERS,
     ONE,
     OUT,
@@ -229,7 +232,9 @@ def make_split(form: int, how: str = HIGH) -> Any:
             ]
             out_data = e.pointer(context, builder, kinds[4], args[4], ir.IntType(bits[2]))
             p_data = e.pointer(context, builder, kinds[3], args[3], e.I64)
-            combined = _product(builder, p_data, lanes) if form == EXACT else _sum(builder, p_data, lanes, form)
+            combined = (
+                _product(builder, p_data, lanes) if form == EXACT else _sum(builder, p_data, lanes, form, how == ANY)
+            )
             bounds = [_number(builder, p_data, OUT + i, lanes) for i in range(3)]
             last = Numbers.read(builder, p_data, 2 * NUMBERS, simd.variant, how)
             last = replace(last, round32=_number(builder, p_data, OUT_ROUND, lanes))  # and the zero point
@@ -250,22 +255,32 @@ def make_split(form: int, how: str = HIGH) -> Any:
     return split
 
 
-def _sum(builder: Any, p: Any, lanes: int, form: int) -> Callable[[list[Any]], Any]:
-    numbers = [_number(builder, p, FACTORS + i, lanes) for i in range(7)]
+def _sum(builder: Any, p: Any, lanes: int, form: int, signed: bool) -> Callable[[list[Any]], Any]:
+    """`signed`: what is added to a product depends on its sign."""
+    added, zeros = _number(builder, p, ADDED, lanes), _zeros(builder, p, lanes)
+    numbers = [
+        [_number(builder, p, FACTORS + k * ALL_FACTORS + i, lanes) for i in range(ALL_FACTORS)] for k in range(2)
+    ]
     shifts = [_number(builder, p, i * NUMBERS + SHIFT, lanes) for i in range(2)]
 
     def combined(pair: list[Any]) -> Any:
-        total = numbers[6]
+        total = added
         for k, x in enumerate(pair):
-            high, low, term = numbers[3 * k : 3 * k + 3]
+            high, low, term = numbers[k][:NEGATIVE]
             total = builder.add(total, builder.mul(x, high))
             if k == 1 or form != ONE:
+                if signed:
+                    term = builder.select(builder.icmp_signed("<", x, zeros[k]), numbers[k][NEGATIVE], term)
                 total = builder.add(total, builder.ashr(builder.add(builder.mul(x, low), term), shifts[k]))
         return total
 
     return combined
 
 
+def _zeros(builder: Any, p: Any, lanes: int) -> list[Any]:
+    return [_number(builder, p, i * NUMBERS + ZERO_IN, lanes) for i in range(2)]
+
+
 def _product(builder: Any, p: Any, lanes: int) -> Callable[[list[Any]], Any]:
-    zeros = [_number(builder, p, i * NUMBERS + ZERO_IN, lanes) for i in range(2)]
+    zeros = _zeros(builder, p, lanes)
     return lambda pair: builder.mul(*(builder.sub(x, zero) for x, zero in zip(pair, zeros, strict=True)))

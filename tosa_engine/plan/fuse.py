@@ -107,27 +107,35 @@ class Fusion:
         if last is None or last.per_channel or last.output_unsigned or last.out_t not in (types.i8, types.i16):
             return None
         found = [side for side in sides if side is not None]
-        if len(found) != len(sides) or {s.rescale.in_t for s in found if s.rescale is not None} != {last.out_t}:
+        if len(found) != len(sides) or {side.calls[0].in_t for side in found if side.calls} != {last.out_t}:
             return None
         if not (self.analysis.proved(call) and self.proved_rescale(last)):
             return None
         after, behind = self.finish(last)
         scales = [*(side.scale for side in found), _scale(last)]
         zeros = [*(side.zero for side in found), after.output_zp]
-        in_t = None if any(side.rescale is None for side in found) else last.out_t
+        in_t = last.out_t if all(side.calls for side in found) else None
         work = rescaled_binary(call, scales, zeros, (after.low, after.high), in_t)
-        before = {id(side.rescale): side.rescale for side in found if side.rescale is not None}
+        before = {id(one): one for side in found for one in side.calls}
         inputs = tuple(side.tensor for side in found)
         return Step((*before.values(), call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
 
     def side(self, call: Call, name: str, argument: str) -> Side | None:
-        """An input of `call` that a RESCALE from int8 or int16 makes, or a constant of int32."""
+        """An input of `call` that a RESCALE from int8 or int16 makes, or such a one by a power of two and another one
+        of its result; or a constant of int32.
+        """
         if call.constant(argument) is not None:
-            return Side(None, name, IDENTITY, 0) if call.tensor(argument).dtype is types.i32 else None
-        rescale = self.before(name, "RESCALE")
-        if rescale is None or not (_widens(rescale) and self.analysis.proved(rescale)):
+            return Side((), name, IDENTITY, 0) if call.tensor(argument).dtype is types.i32 else None
+        last = self.before(name, "RESCALE")
+        if last is None or not self.analysis.proved(last):
             return None
-        return Side(rescale, rescale.operator.inputs[0], _scale(rescale), zero_points(rescale)[0])
+        if _widens(last):
+            return Side((last,), last.operator.inputs[0], _scale(last), zero_points(last)[0])
+        first = self.before(last.operator.inputs[0], "RESCALE") if _of_numbers(last) else None
+        if first is None or not (_widens(first) and self.analysis.proved(first)):
+            return None
+        scale = _shifted_before(_scale(last), _scale(first))
+        return scale and Side((first, last), first.operator.inputs[0], scale, zero_points(first)[0])
 
     def rescale(self, call: Call) -> Step | None:
         """RESCALE by one scale whose REQUIREs hold for all inputs, and a CLAMP behind it."""
@@ -170,11 +178,9 @@ IDENTITY = (4, 2, 0)  # (4 * value + 2) >> 2
 
 @dataclass(frozen=True)
 class Side:
-    """An input of an operator between RESCALEs: who scales it (None: nobody), the tensor that is read, its scale and
-    zero point.
-    """
+    """An input of an operator between RESCALEs: who scales it, the tensor that is read, its scale and zero point."""
 
-    rescale: Call | None
+    calls: tuple[Call, ...]
     tensor: str
     scale: tuple[int, int, int]
     zero: int
@@ -184,6 +190,25 @@ def _scale(rescale: Call) -> tuple[int, int, int]:
     """Multiplier, shift, and what DOUBLE_ROUND adds, of a RESCALE by one scale."""
     multiplier, shift, double = rescale_numbers(rescale)
     return int(multiplier[0]), int(shift[0]), int(double[0])
+
+
+def _shifted_before(scale: tuple[int, int, int], first: tuple[int, int, int]) -> tuple[int, int, int] | None:
+    """The scale of a value that another scale has multiplied by a power of two before, without rounding.
+
+    ((x << k) * multiplier + r) >> shift is (x * multiplier + (r >> k)) >> (shift - k), where 2^k divides r, which is
+    2^(shift-1) and, with DOUBLE_ROUND, 2^30 more or less.
+    """
+    power = first[0].bit_length() - 1 - first[1]
+    multiplier, shift, double = scale
+    if first[0].bit_count() != 1 or not 0 <= power <= min(30, shift - 2):
+        return None
+    return multiplier, shift - power, double >> power
+
+
+def _of_numbers(call: Call) -> bool:
+    """Whether a RESCALE is one of int32 to int32 by one scale, without zero points."""
+    numbers = call.in_t is types.i32 and call.out_t is types.i32 and zero_points(call) == (0, 0)
+    return numbers and not (call.per_channel or call.input_unsigned or call.output_unsigned)
 
 
 def _of_int32(call: Call) -> bool:
