@@ -220,3 +220,21 @@ def test_inputs_scaled_by_another_number_before_are_scaled_twice() -> None:
     session = Session(graph, 1)
     assert [step.operators for step in session.plan().steps] == ["RESCALE"] * 4 + ["ADD", "RESCALE"]
     np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])
+
+
+@pytest.mark.parametrize(("power", "fused"), [(15, True), (16, True), (17, False)])
+def test_words_shifted_before(power: int, fused: bool) -> None:
+    """TensorFlow's conversion of LiteRT's additions of int16; beyond 32 bits, a shift is no product."""
+    net = Net()
+    sides = []
+    for name, second in (("a", (3 << 29, 33, True)), ("b", ((1 << 30) + 7, 34, True))):
+        net.op("CAST", f"{name}0", i32, net.input(name, i16, 3, 70))
+        net.op("LOGICAL_LEFT_SHIFT", f"{name}1", i32, f"{name}0", net.const(i32, [[power]]))
+        sides.append(scale(net, f"{name}2", f"{name}1", i32, i32, second, (0, 0)))
+    net.op("ADD", "total", i32, *sides)
+    scale(net, "y", "total", i32, i16, (1 << 30, 45, True), (0, 0))
+    graph, feeds = net.done("y"), {"a": some(i16, (3, 70), 1), "b": some(i16, (3, 70), 2)}
+    session = Session(graph, 1)
+    side = "CAST+LOGICAL_LEFT_SHIFT+RESCALE"
+    assert ([step.operators for step in session.plan().steps] == [f"{side}+{side}+ADD+RESCALE"]) == fused
+    np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])

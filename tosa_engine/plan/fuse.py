@@ -9,15 +9,16 @@ when nobody else reads the tensors in between, and none of them is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import types
 from ..kernels import KERNELS, Epilogue
 from ..kernels.bounds import fits_output
-from ..kernels.rescaled import rescale_by_one, rescaled_binary, table_rescaled
+from ..kernels.rescaled import rescale_by_one, table_rescaled
 from ..kernels.type_conversion import output_range, rescale_numbers, zero_points
 from .fuse_float import clipped
+from .fuse_scaled import between_scales, scale_of
 from .fuse_sums import fused_sum
 from .fuse_twice import scaled_twice
 from .late import unknown
@@ -96,54 +97,13 @@ class Fusion:
             calls.append(clamp)
         return after, calls
 
-    def rescaled_binary(self, call: Call) -> Step | None:
-        """ADD, SUB or MUL between RESCALEs, all from and to int8, or int16; one input may be a constant of int32."""
-        if not _of_int32(call):
-            return None
-        sides = [
-            self.side(call, name, argument) for name, argument in zip(call.operator.inputs[:2], ARGUMENTS, strict=True)
-        ]
-        last = self.next(call.operator.outputs[0], "RESCALE")
-        if last is None or last.per_channel or last.output_unsigned or last.out_t not in (types.i8, types.i16):
-            return None
-        found = [side for side in sides if side is not None]
-        if len(found) != len(sides) or {side.calls[0].in_t for side in found if side.calls} != {last.out_t}:
-            return None
-        if not (self.analysis.proved(call) and self.proved_rescale(last)):
-            return None
-        after, behind = self.finish(last)
-        scales = [*(side.scale for side in found), _scale(last)]
-        zeros = [*(side.zero for side in found), after.output_zp]
-        in_t = last.out_t if all(side.calls for side in found) else None
-        work = rescaled_binary(call, scales, zeros, (after.low, after.high), in_t)
-        before = {id(one): one for side in found for one in side.calls}
-        inputs = tuple(side.tensor for side in found)
-        return Step((*before.values(), call, *behind), inputs, (behind[-1].operator.outputs[0],), work)
-
-    def side(self, call: Call, name: str, argument: str) -> Side | None:
-        """An input of `call` that a RESCALE from int8 or int16 makes, or such a one by a power of two and another one
-        of its result; or a constant of int32.
-        """
-        if call.constant(argument) is not None:
-            return Side((), name, IDENTITY, 0) if call.tensor(argument).dtype is types.i32 else None
-        last = self.before(name, "RESCALE")
-        if last is None or not self.analysis.proved(last):
-            return None
-        if _widens(last):
-            return Side((last,), last.operator.inputs[0], _scale(last), zero_points(last)[0])
-        first = self.before(last.operator.inputs[0], "RESCALE") if _of_numbers(last) else None
-        if first is None or not (_widens(first) and self.analysis.proved(first)):
-            return None
-        scale = _shifted_before(_scale(last), _scale(first))
-        return scale and Side((first, last), first.operator.inputs[0], scale, zero_points(first)[0])
-
     def rescale(self, call: Call) -> Step | None:
         """RESCALE by one scale whose REQUIREs hold for all inputs, and a CLAMP behind it."""
         plain = not (call.per_channel or call.input_unsigned or call.output_unsigned)
         if not plain or call.in_t not in (types.i8, types.i16, types.i32) or not self.analysis.proved(call):
             return None
         after, calls = self.finish(call)
-        work = rescale_by_one(call, _scale(call), zero_points(call), (after.low, after.high))
+        work = rescale_by_one(call, scale_of(call), zero_points(call), (after.low, after.high))
         return Step(tuple(calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
     def table(self, call: Call) -> Step | None:
@@ -159,69 +119,17 @@ class Fusion:
         if last is None or last.per_channel or last.output_unsigned or not self.proved_rescale(last):
             return None
         after, calls = self.finish(last)
-        work = table_rescaled(call, _scale(last), after.output_zp, (after.low, after.high))
+        work = table_rescaled(call, scale_of(last), after.output_zp, (after.low, after.high))
         return Step((call, *calls), (call.operator.inputs[0],), (calls[-1].operator.outputs[0],), work)
 
     def step(self, call: Call) -> Step | None:
         if call.spec.name == "TABLE":
             return self.table(call)
         if call.spec.name in ("ADD", "SUB", "MUL"):
-            return clipped(self, call) or self.rescaled_binary(call)
+            return clipped(self, call) or between_scales(self, call)
         if call.spec.name == "REDUCE_SUM":
             return fused_sum(self, call)
         return clipped(self, call) or self.epilogue(call)
-
-
-ARGUMENTS = ("input1", "input2")
-IDENTITY = (4, 2, 0)  # (4 * value + 2) >> 2
-
-
-@dataclass(frozen=True)
-class Side:
-    """An input of an operator between RESCALEs: who scales it, the tensor that is read, its scale and zero point."""
-
-    calls: tuple[Call, ...]
-    tensor: str
-    scale: tuple[int, int, int]
-    zero: int
-
-
-def _scale(rescale: Call) -> tuple[int, int, int]:
-    """Multiplier, shift, and what DOUBLE_ROUND adds, of a RESCALE by one scale."""
-    multiplier, shift, double = rescale_numbers(rescale)
-    return int(multiplier[0]), int(shift[0]), int(double[0])
-
-
-def _shifted_before(scale: tuple[int, int, int], first: tuple[int, int, int]) -> tuple[int, int, int] | None:
-    """The scale of a value that another scale has multiplied by a power of two before, without rounding.
-
-    ((x << k) * multiplier + r) >> shift is (x * multiplier + (r >> k)) >> (shift - k), where 2^k divides r, which is
-    2^(shift-1) and, with DOUBLE_ROUND, 2^30 more or less.
-    """
-    power = first[0].bit_length() - 1 - first[1]
-    multiplier, shift, double = scale
-    if first[0].bit_count() != 1 or not 0 <= power <= min(30, shift - 2):
-        return None
-    return multiplier, shift - power, double >> power
-
-
-def _of_numbers(call: Call) -> bool:
-    """Whether a RESCALE is one of int32 to int32 by one scale, without zero points."""
-    numbers = call.in_t is types.i32 and call.out_t is types.i32 and zero_points(call) == (0, 0)
-    return numbers and not (call.per_channel or call.input_unsigned or call.output_unsigned)
-
-
-def _of_int32(call: Call) -> bool:
-    """Whether an ADD, SUB or MUL is of int32, without a shift."""
-    if call.spec.name == "MUL":
-        return call.in_t is types.i32 and call.constant("shift") is not None and call["shift"] == 0
-    return call.in_out_t is types.i32
-
-
-def _widens(call: Call) -> bool:
-    """Whether a RESCALE is one from int8 or int16 to int32, the same for all channels."""
-    wide = call.in_t in (types.i8, types.i16) and call.out_t is types.i32 and zero_points(call)[1] == 0
-    return wide and not call.per_channel and not call.input_unsigned
 
 
 def fuse(calls: list[Call], outputs: list[str], keep: frozenset[str], analysis: Analysis) -> Mapping[int, Step]:
