@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tosa_engine import Session, types
 from tosa_engine.errors import RequireViolation
 from tosa_engine.plan import expand, make_plan
+from tosa_engine.plan.functions import FAILURES, MOST
 
 from .nets import Net, feeds_of
 from .replay_tools import replay, run_plan, unfused
@@ -169,6 +170,28 @@ def test_a_function_with_a_violated_require_is_left_alone() -> None:
     assert np.array_equal(session.run(None, {"x": np.zeros((1, 70), np.int8)})[0], np.zeros((1, 70)))
     with pytest.raises(RequireViolation, match=r"LOGICAL_LEFT_SHIFT\.R1"):
         session.run(None, {"x": np.full((1, 70), 32, np.int8)})
+
+
+def lengths(graph: Graph) -> list[int]:
+    """How many operators the TABLEs of a plan stand for."""
+    found = [len(call.stands_for) for step in make_plan(expand(graph)).steps for call in step.calls]
+    return [length for length in found if length]
+
+
+@pytest.mark.parametrize(("failing", "expected"), [(0, [11, MOST]), (FAILURES - 1, [6, MOST, 5]), (FAILURES, [5])])
+def test_long_functions_are_cut_and_few_failures_are_tried(failing: int, expected: list[int]) -> None:
+    """A file of thousands of operators must not take minutes to plan."""
+    net = Net()
+    x, zero = net.input("x", i8, 5, 60), net.const(i8, [0])
+    for i in range(MOST + 6):
+        x = net.op("BITWISE_NOT" if i % 3 else "NEGATE", f"t{i}", i8, x, *(() if i % 3 else (zero, zero)))
+    for i in range(failing):
+        wide = net.rescale(f"w{i}", x, i8, i32, 30, multiplier=EXACT)
+        net.op("LOGICAL_LEFT_SHIFT", f"s{i}", i32, net.const(i32, [[1]]), wide)
+        net.block.outputs.append(net.rescale(f"y{i}", f"s{i}", i32, i8, 50))
+    graph = net.done(product(net, "y", x, table(net, "f", x)))
+    assert lengths(graph) == expected
+    replay(graph, {"x": np.resize(BYTES, (5, 60))})
 
 
 # name, format of the result, and of what it takes

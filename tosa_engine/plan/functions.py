@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ..types import Array
 
 VALUES = np.arange(types.i8.minimum, types.i8.maximum + 1, dtype=np.int8)
+MOST = 64  # operators of a function
+FAILURES = 16  # of functions with a REQUIRE that fails, after which no others are tried
 FREE = ("RESHAPE", "CLAMP")  # what costs nothing behind another operator
 
 
@@ -46,39 +49,65 @@ class Functions:
         """The operators, with a TABLE instead of those that compute a function, each of the farthest tensor that only
         they stand behind. The last ones come first, so that no part of a function is taken for the whole.
         """
+        roots, failed = self.roots(), 0
         replaced: dict[int, list[Call]] = {}
-        roots = self.roots()
         for i in reversed(range(len(self.calls))):
             call = self.calls[i]
-            found = roots.get(call.operator.outputs[0], set()) if call.operator.outputs else set()
-            if i in replaced or not found or call.spec.name == "RESHAPE" or _written(call).dtype is not types.i8:
+            found = roots.get(call.operator.outputs[0]) if call.operator.outputs else None
+            if i in replaced or found is None or call.spec.name == "RESHAPE" or _written(call).dtype is not types.i8:
                 continue
-            for root in sorted(found, key=lambda name: self.position.get(name, -1)):
-                inside = self.between(root, i)
-                if replaced.keys() & inside or not (self.closed(inside, i) and self.worth(root, inside)):
+            functions: list[tuple[str, set[int]]] = []  # from the nearest tensor on
+            while found is not None:
+                inside = self.between(found, i)
+                if len(inside) > MOST or replaced.keys() & inside or not self.closed(inside, i):
+                    break  # and so it is of tensors that are farther away
+                functions.append((found, inside))
+                found = roots.get(found)
+            for root, inside in reversed(functions):
+                if failed == FAILURES or not self.worth(root, inside):
                     continue
                 listed = [self.calls[k] for k in sorted(inside)]
                 entries = entries_of(listed, root)
                 if entries is not None:
                     replaced |= {k: [] for k in inside} | {i: self.table(listed, root, entries)}
                     break
+                failed += 1
         return [call for i, old in enumerate(self.calls) for call in replaced.get(i, [old])]
 
-    def roots(self) -> dict[str, set[str]]:
-        """The int8 tensors that a tensor is a function of, element by element in their order."""
-        found: dict[str, set[str]] = {}
+    def roots(self) -> dict[str, str | None]:
+        """The nearest int8 tensor that a tensor is a function of, element by element in their order; that tensor's
+        nearest one is another one, and so on. Computed tensors that are no such function aren't listed, or have None.
+        """
+        found: dict[str, str | None] = {}
+        depth: dict[str | None, int] = {None: 0}
+
+        def common(one: str | None, other: str | None) -> str | None:
+            """The nearest tensor that both are, or are functions of."""
+            while one != other:
+                if depth[one] >= depth[other]:
+                    one = found.get(one or "")
+                else:
+                    other = found.get(other or "")
+            return one
+
         for call in self.calls:
             if not is_elementwise(call):
                 continue
             read = [t for t in _read(call) if t.data is None]
-            each = [found.get(t.name, set()) | ({t.name} if t.dtype is types.i8 else set()) for t in read]
-            found[call.operator.outputs[0]] = set.intersection(*each) if each else set()
+            each = [t.name if t.dtype is types.i8 else found.get(t.name) for t in read]
+            for name in each:
+                depth.setdefault(name, 1)
+            nearest = reduce(common, each) if each else None
+            output = _written(call)
+            found[output.name] = nearest
+            if output.dtype is types.i8:
+                depth[output.name] = depth[nearest] + 1
         return found
 
     def between(self, root: str, last: int) -> set[int]:
         """The operators that compute the last one's output from the root, by their positions."""
         found, pending = set[int](), [last]
-        while pending:
+        while pending and len(found) <= MOST:
             i = pending.pop()
             found.add(i)
             names = [t.name for t in _read(self.calls[i]) if t.data is None and t.name != root]
