@@ -67,35 +67,39 @@ if JIT:
     rescale_high, rescale_wide, rescale_any = (make_rescale(how) for how in (HIGH, WIDE, ANY))
 
 
-@jit
-def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """RESCALE of int8, int16 or int32 in units of BLOCK elements; p: a scale, which doesn't round twice, then output
-    zero point and bounds.
-    """
-    low, high = low * BLOCK, min(high * BLOCK, len(out))
-    source, target = x[low:high], out[low:high]
-    done = 0
-    if native(simd):
-        done = len(target) // lanes_of(simd) * lanes_of(simd)
-        if p[HIGH_WORD] != 0:
-            rescale_high(simd, source, p, target, done)
-        else:
-            rescale_wide(simd, source, p, target, done)
-    plain_rescale(source[done:], p, target[done:])
-    return -1
+@inline
+def simple_scale(simd: Any, x: Any, p: Any, out: Any, count: int) -> None:
+    """A scale that doesn't round twice."""
+    if p[HIGH_WORD] != 0:
+        rescale_high(simd, x, p, out, count)
+    else:
+        rescale_wide(simd, x, p, out, count)
 
 
-@jit
-def rescale_anyhow(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """`rescale` by any scale."""
-    low, high = low * BLOCK, min(high * BLOCK, len(out))
-    source, target = x[low:high], out[low:high]
-    done = 0
-    if native(simd):
-        done = len(target) // lanes_of(simd) * lanes_of(simd)
-        rescale_any(simd, source, p, target, done)
-    plain_rescale(source[done:], p, target[done:])
-    return -1
+@inline
+def any_scale(simd: Any, x: Any, p: Any, out: Any, count: int) -> None:
+    rescale_any(simd, x, p, out, count)
+
+
+def by_scale(vectors: Any) -> Any:
+    """The loop of a RESCALE by one scale of the kind that `vectors` knows."""
+
+    @jit
+    def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
+        """Of int8, int16 or int32 in units of BLOCK elements; p: a scale, then output zero point and bounds."""
+        low, high = low * BLOCK, min(high * BLOCK, len(out))
+        source, target = x[low:high], out[low:high]
+        done = 0
+        if native(simd):
+            done = len(target) // lanes_of(simd) * lanes_of(simd)
+            vectors(simd, source, p, target, done)
+        plain_rescale(source[done:], p, target[done:])
+        return -1
+
+    return rescale
+
+
+rescale, rescale_anyhow = by_scale(simple_scale), by_scale(any_scale)
 
 
 if JIT:

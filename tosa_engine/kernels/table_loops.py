@@ -146,30 +146,35 @@ def table_int16(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) ->
     return -1
 
 
-@jit
-def table_scaled(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """TABLE of int16 and RESCALE, in units of BLOCK elements; p: a scale, which doesn't round twice, then output zero
-    point and bounds.
-    """
-    low, high = low * BLOCK, min(high * BLOCK, len(out))
-    source, target, done = x[low:high], out[low:high], 0
-    if native(simd) and lanes_of(simd) == 16:
-        done = len(target) // 32 * 32
-        if p[HIGH_WORD] != 0:
-            vector_high(simd, source, table, p, target, done)
-        else:
-            vector_wide(simd, source, table, p, target, done)
-    plain_table_scaled(source[done:], table, p, target[done:])
-    return -1
+@inline
+def simple_scale(simd: Any, x: Any, table: Any, p: Any, out: Any, count: int) -> None:
+    """A scale that doesn't round twice."""
+    if p[HIGH_WORD] != 0:
+        vector_high(simd, x, table, p, out, count)
+    else:
+        vector_wide(simd, x, table, p, out, count)
 
 
-@jit
-def table_scaled_anyhow(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
-    """`table_scaled` by any scale."""
-    low, high = low * BLOCK, min(high * BLOCK, len(out))
-    source, target, done = x[low:high], out[low:high], 0
-    if native(simd) and lanes_of(simd) == 16:
-        done = len(target) // 32 * 32
-        vector_any(simd, source, table, p, target, done)
-    plain_table_scaled(source[done:], table, p, target[done:])
-    return -1
+@inline
+def any_scale(simd: Any, x: Any, table: Any, p: Any, out: Any, count: int) -> None:
+    vector_any(simd, x, table, p, out, count)
+
+
+def scaled_by(vectors: Any) -> Any:
+    """The loop of a TABLE and a RESCALE by one scale of the kind that `vectors` knows."""
+
+    @jit
+    def table_scaled(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
+        """Of int16, in units of BLOCK elements; p: a scale, then output zero point and bounds."""
+        low, high = low * BLOCK, min(high * BLOCK, len(out))
+        source, target, done = x[low:high], out[low:high], 0
+        if native(simd) and lanes_of(simd) == 16:
+            done = len(target) // 32 * 32
+            vectors(simd, source, table, p, target, done)
+        plain_table_scaled(source[done:], table, p, target[done:])
+        return -1
+
+    return table_scaled
+
+
+table_scaled, table_scaled_anyhow = scaled_by(simple_scale), scaled_by(any_scale)
