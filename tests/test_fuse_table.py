@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tosa_engine import types
+from tosa_engine import Session, oracle, types
 from tosa_engine.plan import expand, make_plan, workspace
+from tosa_engine.plan.fuse_table import MOST
 
 from .nets import Net, feeds_of
 from .replay_tools import replay
@@ -145,6 +146,25 @@ def test_one_table_behind_the_other() -> None:
     graph = looked_up(net, net.rescale("w", "first", i32, i16, 36), i16)
     assert operators(graph) == ["MAX_POOL2D+TABLE+RESCALE+TABLE+RESCALE"]
     replay(graph, feeds_of(graph))
+
+
+@pytest.mark.parametrize(("between", "count"), [("TABLE+RESCALE", 100), ("RESHAPE", 1500)])
+def test_thousands_of_operators_are_no_step(between: str, count: int) -> None:
+    """A step's loops are bound one inside the other, and so there are some at most."""
+    net = Net()
+    x = largest(net, i16)
+    shape = net.const(types.shape, [2, 3, 4, 20])
+    for i in range(count):
+        if between == "RESHAPE":
+            x = net.op("RESHAPE", f"t{i}", i16, x, shape)
+        else:
+            net.op("TABLE", f"e{i}", i32, x, net.const(i16, np.arange(-256, 257)))
+            x = net.rescale(f"t{i}", f"e{i}", i32, i16, 37)
+    graph = looked_up(net, x, i16)
+    session = Session(graph, 1)
+    assert max(len(step.calls) for step in session.plan().steps) <= MOST + 2
+    feeds = feeds_of(graph)
+    np.testing.assert_array_equal(session.run(None, feeds)[0], oracle.run(graph, feeds)["y"])
 
 
 def test_who_else_reads_the_tensor_gets_it() -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..ranges import Analysis
     from .steps import Step
 
+MOST = 64  # operators of a step that takes a TABLE, and RESHAPEs between: files may have thousands
+
 
 def with_tables(steps: list[Step], block: Block, keep: Collection[str], analysis: Analysis) -> list[Step]:
     """The steps, and fewer of them where a TABLE is the only reader of what one before it has computed."""
@@ -34,13 +36,16 @@ def with_tables(steps: list[Step], block: Block, keep: Collection[str], analysis
 
     def before(name: str) -> list[Step]:
         """The step that computes a tensor, and the RESHAPEs behind it; none where somebody else wants them."""
-        step = writers.get(name)
-        if step is None or name in fixed or readers[name] != 1:
-            return []
-        if step.operators == "RESHAPE" and step.work is None:
-            first = before(step.inputs[0])
-            return [*first, step] if first else []
-        return [step] if can_go_on(step, analysis) else []
+        reshapes: list[Step] = []
+        while len(reshapes) < MOST:
+            step = writers.get(name)
+            if step is None or name in fixed or readers[name] != 1:
+                break
+            if step.operators != "RESHAPE" or step.work is not None:
+                return [step, *reversed(reshapes)] if can_go_on(step, analysis) else []
+            reshapes.append(step)
+            name = step.inputs[0]
+        return []
 
     for step in steps:
         chain = before(step.inputs[0]) if looks_up(step, block) else []
@@ -67,7 +72,7 @@ def looks_up(step: Step, block: Block) -> bool:
 
 def can_go_on(step: Step, analysis: Analysis) -> bool:
     """Whether a step computes one tensor, and can't fail."""
-    if step.work is None or isinstance(step.work, Effect) or len(step.outputs) != 1:
+    if step.work is None or isinstance(step.work, Effect) or len(step.outputs) != 1 or len(step.calls) > MOST:
         return False
     call = step.calls[0]
     assert call.row is not None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     View = Callable[[Array], Array]
 
+MOST = 64  # operators of a chain: views call each other, and files may have thousands
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -85,7 +87,9 @@ class Moves:
         source = step.inputs[0] if step.inputs else ""
         if view is None or source in self.constants:
             return step
-        before = self.origins.get(source) or Origin(source, lambda x: x, ())
+        before = self.origins.get(source)
+        if before is None or len(before.calls) >= MOST:
+            before = Origin(source, lambda x: x, ())
         whole = Origin(before.base, lambda x: view(before.view(x)), (*before.calls, call))
         through, alone = self.look(whole.base, whole.view), self.look(source, view)
         self.origins[step.output] = Origin(source, view, (call,)) if through is None else whole
