@@ -113,25 +113,16 @@ if JIT:
 
 
 @inline
-def simple(simd: Any, product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
-    """Scales that don't round twice, the last one by a high word."""
-    if product:
-        if step != 0 and p[SPLIT] == EXACT:
-            split_product(simd, a, b, p, out, count)
-        elif step != 0:
-            mul_vector(simd, a, b, p, out, count)
-        else:
-            mul_uniform(simd, a, b, p, out, count)
-    elif step != 0:
-        if p[SPLIT] == ONE:
-            split_sum_one(simd, a, b, p, out, count)
-        elif p[SPLIT] == BOTH:
-            split_sum_both(simd, a, b, p, out, count)
-        elif p[SIGN_SECOND] > 0:
-            add_vector(simd, a, b, p, out, count)
-        else:
-            sub_vector(simd, a, b, p, out, count)
-    elif p[SIGN_FIRST] < 0:
+def sums(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> None:
+    if p[SIGN_SECOND] > 0:
+        add_vector(simd, a, b, p, out, count)
+    else:
+        sub_vector(simd, a, b, p, out, count)
+
+
+@inline
+def sums_uniform(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> None:
+    if p[SIGN_FIRST] < 0:
         rsub_uniform(simd, a, b, p, out, count)
     elif p[SIGN_SECOND] < 0:
         sub_uniform(simd, a, b, p, out, count)
@@ -139,23 +130,30 @@ def simple(simd: Any, product: bool, a: Any, b: Any, step: int, p: Any, out: Any
         add_uniform(simd, a, b, p, out, count)
 
 
-@inline
-def anyhow(simd: Any, product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
-    if product:
-        if step != 0 and p[SPLIT] == EXACT:
-            any_split_product(simd, a, b, p, out, count)
-        elif step != 0:
-            any_product(simd, a, b, p, out, count)
+def choosing(products: Any, sums: Any) -> Any:
+    """Which code runs: of products and of sums, that for a uniform second input, for any, and for each split form."""
+    product_uniform, product, product_exact = products
+    sum_uniform, sum_of_any, sum_one, sum_both = sums
+
+    @inline
+    def vectors(simd: Any, is_product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+        if is_product:
+            if step == 0:
+                product_uniform(simd, a, b, p, out, count)
+            elif p[SPLIT] == EXACT:
+                product_exact(simd, a, b, p, out, count)
+            else:
+                product(simd, a, b, p, out, count)
+        elif step == 0:
+            sum_uniform(simd, a, b, p, out, count)
+        elif p[SPLIT] == ONE:
+            sum_one(simd, a, b, p, out, count)
+        elif p[SPLIT] == BOTH:
+            sum_both(simd, a, b, p, out, count)
         else:
-            any_product_uniform(simd, a, b, p, out, count)
-    elif step == 0:
-        any_sum_uniform(simd, a, b, p, out, count)
-    elif p[SPLIT] == ONE:
-        any_split_one(simd, a, b, p, out, count)
-    elif p[SPLIT] == BOTH:
-        any_split_both(simd, a, b, p, out, count)
-    else:
-        any_sum(simd, a, b, p, out, count)
+            sum_of_any(simd, a, b, p, out, count)
+
+    return vectors
 
 
 def between_scales(vectors: Any) -> Any:
@@ -183,4 +181,16 @@ def between_scales(vectors: Any) -> Any:
     return rescaled
 
 
-rescaled, rescaled_anyhow = between_scales(simple), between_scales(anyhow)
+if JIT:
+    # scales that don't round twice, the last one by a high word; and any
+    rescaled = between_scales(
+        choosing((mul_uniform, mul_vector, split_product), (sums_uniform, sums, split_sum_one, split_sum_both))
+    )
+    rescaled_anyhow = between_scales(
+        choosing(
+            (any_product_uniform, any_product, any_split_product),
+            (any_sum_uniform, any_sum, any_split_one, any_split_both),
+        )
+    )
+else:
+    rescaled = rescaled_anyhow = between_scales(None)
