@@ -61,7 +61,7 @@ conformance-ci: $(CONFORMANCE_VENV)/$(READY)
 	$(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference
 
 fuzz: $(CONFORMANCE_VENV)/$(READY)
-	FUZZ_MINUTES=$(MINUTES) FUZZ_RECORD=$(RECORD) $(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference tests/fuzz_reference.py
+	FUZZ_MINUTES=$(MINUTES) FUZZ_RECORD=$(RECORD) $(CONFORMANCE_VENV)/bin/python -m pytest -q -m reference tests/fuzz/fuzz_reference.py
 
 peers: $(PEERS_VENV)/$(READY)
 	$(PEERS_VENV)/bin/python -m pytest -q -m peers

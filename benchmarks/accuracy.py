@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant.calibrate import Scheme, attach
-from quant.methods import Method
-from quant.metrics import Agreement
-from quant.observe import collect
-from quant.quantize import quantize
+from quant.calibration.calibrate import Scheme, attach
+from quant.calibration.methods import Method
+from quant.calibration.metrics import Agreement
+from quant.calibration.observe import collect
+from quant.legalize.quantize import quantize
 from quant.ranges import dequantize_array, quantize_array
 from tosa_engine import Session
 from tosa_engine.errors import TosaEngineError
@@ -36,7 +36,7 @@ from tosa_engine.load import load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quant.records import Statistics
+    from quant.calibration.records import Statistics
     from tosa_engine.graph import Graph
     from tosa_engine.types import Array
 

@@ -22,7 +22,7 @@ from tile import best_product
 from tosa_engine import Session
 from tosa_engine.kernels import work
 from tosa_engine.kernels._jit import jit
-from tosa_engine.kernels.atomics import LINE, atomic_load, exchange, pause
+from tosa_engine.kernels.walk.atomics import LINE, atomic_load, exchange, pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

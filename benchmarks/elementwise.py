@@ -22,7 +22,7 @@ from operators import Line
 from tosa_engine import Session, types
 from tosa_engine.builder import Builder
 from tosa_engine.kernels.work import DONE
-from tosa_engine.plan.workspace import Workspace
+from tosa_engine.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

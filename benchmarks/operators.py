@@ -23,10 +23,10 @@ from tile import best_product, product
 
 from tosa_engine import Session
 from tosa_engine.commands.inspect import summary
-from tosa_engine.kernels import variants
+from tosa_engine.kernels._jit import variants
 from tosa_engine.kernels.work import DONE
 from tosa_engine.plan.describe import facts
-from tosa_engine.plan.workspace import Workspace
+from tosa_engine.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

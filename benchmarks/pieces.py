@@ -19,7 +19,7 @@ from tosa_engine import types
 from tosa_engine.kernels._jit import jit
 from tosa_engine.kernels.work import BLOCK, Chain
 from tosa_engine.plan import expand, make_plan
-from tosa_engine.plan.workspace import Workspace
+from tosa_engine.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosa_engine.kernels import _jit, float_tile, tile, variants, work
-from tosa_engine.kernels.scale import NR
+from tosa_engine.kernels import _jit, work
+from tosa_engine.kernels._jit import variants
+from tosa_engine.kernels.floats import tile as float_tile
+from tosa_engine.kernels.scale.accumulators import NR
+from tosa_engine.kernels.tile import micro_kernel as tile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from quant.calibrate_command import add_scheme
+from quant.calibration.metrics import Agreement
+from quant.commands.calibrate import add_scheme
+from quant.commands.quantize_flags import add_layers, add_methods, options_of
 from quant.improve.post_training import quantize
 from quant.improve.runs import Integers, undecided, until
-from quant.layers import stay_float
-from quant.metrics import Agreement
-from quant.quantize import prepared
-from quant.quantize_command import add_layers, add_methods, options_of
+from quant.legalize.layers import stay_float
+from quant.legalize.quantize import prepared
 from tosa_engine import Session
 from tosa_engine.load import load
 

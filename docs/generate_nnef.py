@@ -1,10 +1,10 @@
-"""Writes the table of rules in docs/nnef.md from `frontends/nnef/rules.py`."""
+"""Writes the table of rules in docs/nnef.md from `frontends/nnef/language/rules.py`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tosa_engine.frontends.nnef.rules import RULES
+from tosa_engine.frontends.nnef.language.rules import RULES
 
 PAGE = Path(__file__).with_name("nnef.md")
 

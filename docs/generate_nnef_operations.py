@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from nnef_examples import EXAMPLES
 
-from quant.calibrate import Scheme, attach
-from quant.methods import Method
-from quant.metrics import Agreement
-from quant.observe import digest, finite
-from quant.quantize import float_tensors, prepared, quantize, unbounded
+from quant.calibration.calibrate import Scheme, attach
+from quant.calibration.methods import Method
+from quant.calibration.metrics import Agreement
+from quant.calibration.observe import digest, finite
+from quant.calibration.records import Statistics
+from quant.calibration.statistics import TensorStatistics
+from quant.legalize.quantize import float_tensors, prepared, quantize, unbounded
 from quant.ranges import dequantize_array, quantize_array
-from quant.records import Statistics
-from quant.statistics import TensorStatistics
 from tosa_engine import oracle
 from tosa_engine.errors import DataError, Problems, TosaEngineError
 from tosa_engine.frontends import nnef
-from tosa_engine.frontends.nnef.library import standard_library
+from tosa_engine.frontends.nnef.language.library import standard_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def quantized(graph: Graph, samples: Sequence[Mapping[str, Array]], bits: int) -
 
 
 def calibrated(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> Statistics:
-    """What `quant.observe.collect` finds, by the oracle, which needs no compiler."""
+    """What `quant.calibration.observe.collect` finds, by the oracle, which needs no compiler."""
     statistics, ready, endless = Statistics(digest(graph)), prepared(graph), unbounded(graph)
     watched = {t.name for t in float_tensors(graph)}
 

@@ -1,7 +1,8 @@
 """The file `graph.quant` of NNEF 1.0.4 (section 5.3): quantization of tensors by name, one line per tensor.
 
-What the lines mean is in `tosa_engine.frontends.nnef.quantfile`. QParams are written as `zero_point_linear_quantize`,
-which says them exactly; lines of other algorithms that were read are written as they were.
+What the lines mean is in `tosa_engine.frontends.nnef.files.quantfile`. QParams are written as
+`zero_point_linear_quantize`, which says them exactly; lines of other algorithms that were read are written as
+they were.
 """
 
 from __future__ import annotations

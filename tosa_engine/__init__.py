@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import Session
+    from .runtime.session import Session
 
 __all__ = ["Session", "__version__"]
 
@@ -17,7 +17,7 @@ __all__ = ["Session", "__version__"]
 def __getattr__(name: str) -> Any:
     found: Any
     if name == "Session":
-        from .run import Session
+        from .runtime.session import Session
 
         found = Session
     elif name == "__version__":

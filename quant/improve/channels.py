@@ -16,8 +16,8 @@ import numpy as np
 
 from tosa_engine.graph import Operator
 
-from ..weights import FOUR_BITS as CONVOLUTIONS
-from ..weights import WEIGHTED
+from ..legalize.weights import FOUR_BITS as CONVOLUTIONS
+from ..legalize.weights import WEIGHTED
 from .steps import HANDS_ON
 
 if TYPE_CHECKING:

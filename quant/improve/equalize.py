@@ -13,7 +13,7 @@ import numpy as np
 
 from tosa_engine.passes import dead_code
 
-from ..quantize import prepared
+from ..legalize.quantize import prepared
 from .channels import channels_of, largest, power_of_two, scale
 
 if TYPE_CHECKING:

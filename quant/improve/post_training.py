@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import TosaEngineError, UsageError, raise_all
 
-from ..calibrate import Scheme, attach, resolved
-from ..layers import LayerRule, described, layers_of, stay_float
-from ..lints import of_statistics
-from ..observe import collect
-from ..quantize import Report, prepared
-from ..quantize import quantize as to_integers
+from ..calibration.calibrate import Scheme, attach, resolved
+from ..calibration.observe import collect
+from ..legalize.layers import LayerRule, described, layers_of, stay_float
+from ..legalize.lints import of_statistics
+from ..legalize.quantize import Report, prepared
+from ..legalize.quantize import quantize as to_integers
 from .bias import CORRECTED, correct_bias
 from .channels import scaled_by
 from .equalize import equalize
@@ -91,7 +91,7 @@ def quantize(
     Raises:
         UsageError: selectors that match no layer (Problems for several), an iterator instead of a list of samples.
         DataError: no sample, NaN or infinity in an activation.
-        Problems: what `quant.quantize.quantize` finds.
+        Problems: what `quant.legalize.quantize.quantize` finds.
     """
     options = options or Options()
     several(samples)

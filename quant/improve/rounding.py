@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..weights import LEVELS, from_rows, own_constant, row_qparams, rows_of, usable
+from ..legalize.weights import LEVELS, from_rows, own_constant, row_qparams, rows_of, usable
 from .runs import pairs
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from tosa_engine import Session
 from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
 
-from ..quantize import Report, quantize
+from ..legalize.quantize import Report, quantize
+from ..legalize.sharing import MOVES
 from ..ranges import dequantize_array, quantize_array
-from ..sharing import MOVES
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from tosa_engine.errors import DataError
 
-from ..metrics import Agreement
+from ..calibration.metrics import Agreement
+from ..calibration.watch import Kept
 from ..pairs import pairs
 from ..ranges import quantize_array
-from ..watch import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,15 +9,15 @@ import numpy as np
 
 from tosa_engine.errors import DataError
 
-from ..layers import layers_of
-from ..metrics import Agreement
+from ..calibration.metrics import Agreement
+from ..calibration.statistics import TensorStatistics
+from ..calibration.watch import Kept
+from ..legalize.layers import layers_of
+from ..legalize.quantize import prepared
+from ..legalize.sharing import MOVES
+from ..legalize.weights import has_weights, rows_of
 from ..pairs import source_of
-from ..quantize import prepared
 from ..ranges import quantize_array
-from ..sharing import MOVES
-from ..statistics import TensorStatistics
-from ..watch import Kept
-from ..weights import has_weights, rows_of
 from .errors import at_the_border, common
 from .local import cut
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Block, Graph, Operator, QParams
     from tosa_engine.types import Array
 
-    from ..layers import Layer
+    from ..legalize.layers import Layer
     from ..pairs import Pair
 
     Sample = Mapping[str, Array]

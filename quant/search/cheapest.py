@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from tosa_engine.errors import Unsupported
 
-from ..layers import FLOAT, INT4, INT8, INT16
-from ..refusals import PRECISION
+from ..legalize.layers import FLOAT, INT4, INT8, INT16
+from ..legalize.refusals import PRECISION
 from .evaluate import Score
 from .knapsack import cheapest
 from .units import assigned

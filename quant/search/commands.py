@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from tosa_engine.commands.common import add_model
 from tosa_engine.errors import DataError, UsageError
 
-from ..calibrate_command import add_data, add_scheme, samples_of, scheme_of
-from ..command_tools import load_with, needs_floats, warn
+from ..commands.calibrate import add_data, add_scheme, samples_of, scheme_of
+from ..commands.tools import load_with, needs_floats, warn
 from ..files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..layers import LayerRule
+    from ..legalize.layers import LayerRule
     from .cheapest import Found, Target
     from .evaluate import Evaluator, Score
     from .journal import Journal
@@ -115,8 +115,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]:
     """All that both verbs need; what is wrong with the files is said before the first measurement."""
-    from .. import records
-    from ..calibrate import attach
+    from ..calibration import records
+    from ..calibration.calibrate import attach
     from .evaluate import Evaluator
     from .journal import Journal, belongs_to
     from .units import units_of
@@ -254,7 +254,7 @@ def _percent(text: str) -> float:
 
 
 def _precisions(text: str) -> tuple[str, ...]:
-    from ..layers import FLOAT, PRECISIONS
+    from ..legalize.layers import FLOAT, PRECISIONS
 
     names = tuple(name.strip() for name in text.split(","))
     unknown = [name for name in names if name not in PRECISIONS or name == FLOAT]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from tosa_engine.types import count
 
-from ..layers import FLOAT, INT4, INT8, INT16, layers_of
-from ..weights import WEIGHTED
+from ..legalize.layers import FLOAT, INT4, INT8, INT16, layers_of
+from ..legalize.weights import WEIGHTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,9 +17,9 @@ import numpy as np
 from tosa_engine import Session
 from tosa_engine.errors import DataError
 
-from ..calibrate import attach_precisions
-from ..layers import stay_float
-from ..quantize import prepared, quantize
+from ..calibration.calibrate import attach_precisions
+from ..legalize.layers import stay_float
+from ..legalize.quantize import prepared, quantize
 from ..ranges import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Graph, Tensor
     from tosa_engine.types import Array
 
-    from ..calibrate import Scheme
-    from ..data import Samples
-    from ..records import Statistics
+    from ..calibration.calibrate import Scheme
+    from ..calibration.data import Samples
+    from ..calibration.records import Statistics
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..layers import FLOAT, INT8, INT16
+from ..legalize.layers import FLOAT, INT8, INT16
 from .evaluate import Score
 from .units import assigned, paste_ready
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..layers import FLOAT, INT4, INT8, INT16, LayerRule, layers_of
-from ..quantize import Report, prepared, quantize
+from ..legalize.layers import FLOAT, INT4, INT8, INT16, LayerRule, layers_of
+from ..legalize.quantize import Report, prepared, quantize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tosa_engine.graph import Graph
 
-    from ..layers import Layer
+    from ..legalize.layers import Layer
 
 WILD = "*?["
 

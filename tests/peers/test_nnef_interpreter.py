@@ -19,7 +19,7 @@ from nnef_variants import VARIANTS
 
 from tosa_engine import oracle
 from tosa_engine.frontends import nnef
-from tosa_engine.frontends.nnef.library import standard_library
+from tosa_engine.frontends.nnef.language.library import standard_library
 
 HERE = Path(__file__).parent
 TOLERANCE = 1e-4

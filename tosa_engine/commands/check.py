@@ -79,7 +79,7 @@ class _Check:
 
 def _nnef_steps(model: str, strict: bool, inverted_scales: bool | None) -> list[str]:
     """The steps of chapter 6 of NNEF, before the graph that the document becomes is checked: a line for each."""
-    from ..frontends.nnef.validity import steps
+    from ..frontends.nnef.language.validity import steps
 
     passed = []
     for number, step in enumerate(steps(model, strict, inverted_scales), 1):

@@ -99,7 +99,7 @@ class _Inspect:
         found = summary(graph) | {"problems": [str(p) for p in problems]}
         if args.plan:
             from ..plan.describe import facts
-            from ..run import Session
+            from ..runtime.session import Session
 
             found["plan"] = facts(Session(graph).plan())
         print(json.dumps(found, indent=2) if args.format == "json" else _text(found))

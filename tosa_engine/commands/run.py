@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..compare import Tolerance
-    from ..run import Port, Session
+    from ..runtime.session import Port, Session
     from ..types import Array
 
 SHOWN_ELEMENTS = 32
@@ -63,7 +63,7 @@ class _Run:
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from .. import arrays
-        from ..run import Session
+        from ..runtime.session import Session
 
         import_custom(args.custom)
         session = Session(load_model(args.model, inverted_of(args)), args.threads, target=target, checked=args.checked)

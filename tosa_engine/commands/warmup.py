@@ -67,7 +67,7 @@ class _Warmup:
         folder = _jit.cache_folder()
         if folder is None:
             raise DataError(f"there is no folder to keep compiled kernels in: {_jit.unkept[0]}")
-        from ..kernels import helpers  # which needs the JIT
+        from ..kernels.walk import mailbox as helpers  # which needs the JIT
 
         progress = _Progress(not args.quiet and sys.stderr.isatty())
         with _jit.watch(progress.compiles):
@@ -86,8 +86,8 @@ class _Warmup:
 
 def _warm(name: str, graph: Graph, progress: _Progress) -> None:
     """Compile for one graph, and say so."""
-    from ..plan.rehearse import rehearse, steps_to_run
-    from ..run import Session
+    from ..runtime.session import Session
+    from ..runtime.warm_up import rehearse, steps_to_run
 
     start, before, done = time.perf_counter(), progress.compiled, 0
     progress.step(f"{name}: constants")  # those that are computed while planning

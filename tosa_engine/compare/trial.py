@@ -93,7 +93,7 @@ class Trial:
         try:
             graph, feeds = _alone(call, self.arguments(call) | changed, attributes or {})
             if _products(call) > SLOW:
-                from ..run import Session
+                from ..runtime.session import Session
 
                 return Session(graph, 1).run(None, feeds)[0]
             return oracle.run(graph, feeds)[graph.main.outputs[0]]

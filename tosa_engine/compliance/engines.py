@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run_kernels(graph: Graph, feeds: Mapping[str, Array], target: Target) -> dict[str, Array]:
     """The outputs by name, from a Session with one thread."""
-    from ..run import Session
+    from ..runtime.session import Session
 
     session = Session(graph, threads=1, target=target)
     names = [t.name for t in session.outputs]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..numerics.float_formats import round_to
-from . import float_codes
-from .elementary import erf, sigmoid, tanh
-from .elementwise import elementwise
+from .elementwise.elementary import erf, sigmoid, tanh
+from .elementwise.formula import Formula, larger, smaller
+from .elementwise.prepare import elementwise
 from .ewise_binary import maximum, maximum_number, minimum, minimum_number
-from .formula import Formula, larger, smaller
+from .floats import codes as float_codes
 from .work import Kernel, Work
 
 if TYPE_CHECKING:

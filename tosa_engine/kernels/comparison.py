@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import float_codes
-from .elementwise import by_formula
-from .formula import Formula
+from .elementwise.formula import Formula
+from .elementwise.prepare import by_formula
+from .floats import codes as float_codes
 
 
 def equal(a: Any, b: Any) -> Any:

@@ -15,12 +15,12 @@ import numpy as np
 
 from . import tensor_ops
 from .bounds import fits_output
-from .floats import in_fp32
-from .inner import conv2d
-from .packing import per_channel_bias
-from .tensor_float import CONV_SUMS
-from .transposed import in_groups
-from .trim import trimmed
+from .floats.tensor_ops import CONV_SUMS
+from .floats.through_float32 import in_fp32
+from .tile.conv2d import conv2d
+from .tile.packing import per_channel_bias
+from .tile.transposed import in_groups
+from .tile.trim import trimmed
 from .work import Chain, Epilogue, Kernel, Loop, Work, aligned, bits, constant, flat, loops_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MOST_CHUNKS = 64
 
 def conv3d_sums(call: Call, epilogue: Epilogue | None) -> Work:
     """Some images at a time are stacked, then convolved."""
-    from . import layout_loops
+    from .layout import loops as layout_loops
 
     depth, images = call.KD * call.IC, call.N * call.OD
     weight = constant(call, "weight").transpose(0, 2, 3, 1, 4).reshape(call.OC, call.KH, call.KW, depth)
@@ -96,7 +96,7 @@ def unproved(call: Call) -> bool:
 def conv3d(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not unproved(call):
         return conv3d_sums(call, epilogue)
-    from . import convolution_loops
+    from .wide import loops_3d as convolution_loops
 
     assert epilogue is None
     g = [
@@ -109,7 +109,7 @@ def conv3d(call: Call, epilogue: Epilogue | None = None) -> Work:
 def transpose_conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not unproved(call):
         return in_groups(call, epilogue)
-    from . import convolution_loops
+    from .wide import loops_3d as convolution_loops
 
     assert epilogue is None
     g = [

@@ -54,7 +54,7 @@ def axes(source: Array, x: Array, target: Array, out: Array) -> Array:
 
 def copy_loop(x: Array, source: Callable[[Array], Array], target: Array, out: Array) -> Loop:
     """Copy a view of x to `target`, which is a view of `out`."""
-    from . import layout_loops
+    from .layout import loops as layout_loops
 
     x = flat(x).reshape(x.shape)
     g = axes(source(x), x, target, out)
@@ -108,7 +108,7 @@ def slice_(call: Call) -> Work:
 
 def pad(call: Call) -> Work:
     """The padding's value first, then the input inside it."""
-    from . import layout_loops
+    from .layout import loops as layout_loops
 
     padding = [int(v) for v in constant(call, "padding")]
     region = tuple(slice(before, before + size) for before, size in zip(padding[::2], call.shape1, strict=True))

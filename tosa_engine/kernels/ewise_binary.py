@@ -9,11 +9,12 @@ import numpy as np
 
 from .. import types
 from ..numerics.lookup import slopes_fit
-from . import elementary, float_codes
+from ._jit.variants import variant
 from .bounds import holds
-from .elementwise import by_formula, elementwise, unsigned
-from .formula import Formula, cast, is_nan, larger, magnitude, smaller, view, where
-from .variants import variant
+from .elementwise import elementary
+from .elementwise.formula import Formula, cast, is_nan, larger, magnitude, smaller, view, where
+from .elementwise.prepare import by_formula, elementwise, unsigned
+from .floats import codes as float_codes
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def mul_float(format: str) -> Callable[..., Work]:
 
 
 def table_i8(call: Call) -> Work:
-    from . import table_loops
+    from .table import loops as table_loops
 
     entries, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
 
@@ -102,7 +103,8 @@ def entries_and_slopes(table: Array) -> Array:
 
 
 def table_i16(call: Call) -> Work:
-    from . import ewise_loops, table_loops
+    from .scale import exact_loops as ewise_loops
+    from .table import loops as table_loops
 
     table, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
     entries = entries_and_slopes(table) if slopes_fit(table) else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import by_formula, unsigned
-from .formula import Formula, where
+from .elementwise.formula import Formula, where
+from .elementwise.prepare import by_formula, unsigned
 
 
 def chosen(condition: Any, a: Any, b: Any) -> Any:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import float_codes
-from .elementary import cos, exp, log, reciprocal, rsqrt, sin
-from .elementwise import by_formula, elementwise, unsigned
-from .formula import Formula, cast, ceil, floor, larger, leading_zeros, magnitude, smaller, where
+from .elementwise.elementary import cos, exp, log, reciprocal, rsqrt, sin
+from .elementwise.formula import Formula, cast, ceil, floor, larger, leading_zeros, magnitude, smaller, where
+from .elementwise.prepare import by_formula, elementwise, unsigned
+from .floats import codes as float_codes
 from .work import Kernel, Work
 
 if TYPE_CHECKING:

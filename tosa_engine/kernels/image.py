@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .floats import HALVES, in_fp32
+from .floats.through_float32 import HALVES, in_fp32
 from .work import Kernel, Loop, Work, bits, constant, flat
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def neighbours(call: Call, axis: int) -> tuple[Array, Array, Array, int]:
 
 
 def nearest(call: Call) -> Work:
-    from . import image_loops
+    from .images import resize_loops as image_loops
 
     rows, columns = (
         np.where(2 * way >= n, after, before) for before, after, way, n in (neighbours(call, 0), neighbours(call, 1))
@@ -53,7 +53,7 @@ def weights(call: Call, axis: int) -> tuple[Array, Array]:
 
 
 def bilinear(call: Call) -> Work:
-    from . import image_loops
+    from .images import resize_loops as image_loops
 
     y, x = neighbours(call, 0), neighbours(call, 1)
     places = np.concatenate([*y[:2], *x[:2]])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .floats import HALVES, in_fp32
+from .floats.through_float32 import HALVES, in_fp32
 from .work import Kernel, Loop, Work, bits, flat
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _sizes(call: Call) -> tuple[int, int, int]:
 
 
 def reduce_sum(call: Call) -> Work:
-    from . import reduction_loops
+    from .reductions import loops as reduction_loops
 
     left, size, right = _sizes(call)
     is_float = call.in_out_t.is_float
@@ -40,7 +40,7 @@ def reduce_sum(call: Call) -> Work:
 
 
 def reduce_max(call: Call) -> Work:
-    from . import reduction_loops
+    from .reductions import loops as reduction_loops
 
     left, size, right = _sizes(call)
     is_float, ignore = call.in_out_t.is_float, call.nan_mode == "IGNORE"
@@ -55,7 +55,7 @@ def reduce_max(call: Call) -> Work:
 
 
 def reduce_product(call: Call) -> Work:
-    from . import reduction_loops
+    from .reductions import loops as reduction_loops
 
     left, size, right = _sizes(call)
 
@@ -66,7 +66,7 @@ def reduce_product(call: Call) -> Work:
 
 
 def reduce_min_fp32(call: Call) -> Work:
-    from . import reduction_loops
+    from .reductions import loops as reduction_loops
 
     left, size, right = _sizes(call)
     ignore = call.nan_mode == "IGNORE"
@@ -84,7 +84,7 @@ def extremum(name: str) -> Callable[[Call], Work]:
     """
 
     def prepare(call: Call) -> Work:
-        from . import reduction_loops
+        from .reductions import loops as reduction_loops
 
         left, size, right = _sizes(call)
         loop = getattr(reduction_loops, name)

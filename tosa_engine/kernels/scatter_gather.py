@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def gather(call: Call) -> Work:
     """A unit is one row [n, w] of the output."""
-    from . import layout_loops
+    from .layout import loops as layout_loops
 
     N, K, C, W = (int(call[letter]) for letter in "NKCW")
 
@@ -31,7 +31,7 @@ def gather(call: Call) -> Work:
 
 def scatter(call: Call) -> Work:
     """A unit is one batch. Which of two equal indices is the second one is for the oracle to say."""
-    from . import layout_loops
+    from .layout import loops as layout_loops
 
     N, K, C, W = (int(call[letter]) for letter in "NKCW")
 

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from . import geometry as at
-from . import tensor_float, winograd
+from ._jit.variants import TILE, variant
 from .bounds import accumulator_bound, fits_output, in_int32, sums_range
-from .depthwise import depthwise_int8
-from .epilogue import form_of, parameters
-from .floats import NARROW, in_fp32
-from .int48 import conv2d_int48, depthwise_conv2d_int48, narrowest
-from .matmul import matmul_int, matmul_int16
-from .packing import (
+from .depthwise.prepare import depthwise_int8
+from .floats import tensor_ops as tensor_float
+from .floats.through_float32 import NARROW, in_fp32
+from .images.pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
+from .int48.prepare import conv2d_int48, depthwise_conv2d_int48, narrowest
+from .int48.two_outputs import conv2d_twice
+from .scale.epilogue import form_of, parameters
+from .shared_constants import shared
+from .tile import geometry as at
+from .tile.matmul import matmul_int, matmul_int16
+from .tile.packing import (
     buffer_sizes,
     flatten_pointwise,
     macs,
@@ -29,11 +33,8 @@ from .packing import (
     split_finely,
     window_geometry,
 )
-from .pool import argmax, avg_pool2d_fp32, avg_pool2d_int, max_pool2d
-from .shared import shared
-from .trim import trimmed
-from .twice import conv2d_twice
-from .variants import TILE, variant
+from .tile.trim import trimmed
+from .winograd import prepare as winograd
 from .work import Epilogue, Kernel, Loop, Work, constant, flat, geometry
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     """CONV2D of int8 input and int8 or int4 weights, in quads where the variant has them and the weights are bytes."""
-    from . import tensor_loops
+    from .tile import loops as tensor_loops
 
     if not fits_output(call):
         assert epilogue is None
@@ -67,7 +68,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
 
 def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | None) -> Work:
     """CONV2D in int16 pairs: the sums without the bias fit int32, and with it, too, where the bias is int32."""
-    from . import tensor_loops
+    from .tile import loops as tensor_loops
 
     g, offsets, _ = window_geometry(call, call.IC, 1, 2)
     whole = flatten_pointwise(call, g)
@@ -120,7 +121,7 @@ def in_words(weight: Array, zero: int) -> Array:
 
 def conv2d_wide(call: Call) -> Work:
     """CONV2D in 64-bit sums, every partial sum tested."""
-    from . import wide_loops
+    from .wide import loops as wide_loops
 
     weight = in_words(constant(call, "weight"), call.weight_zp)
     bias = per_channel_bias(call, call.OC).astype(np.int64)
@@ -140,7 +141,7 @@ def conv2d_wide(call: Call) -> Work:
 
 def depthwise_conv2d_wide(call: Call) -> Work:
     """DEPTHWISE_CONV2D in 64-bit sums, every partial sum tested."""
-    from . import wide_loops
+    from .wide import loops as wide_loops
 
     weight = in_words(constant(call, "weight"), call.weight_zp)
     bias = per_channel_bias(call, call.C * call.M).astype(np.int64)

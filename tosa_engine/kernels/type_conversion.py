@@ -8,10 +8,11 @@ import numpy as np
 
 from .. import types
 from ..numerics.scale import UNIT_ROUND
-from . import float_codes, formula
 from .bounds import holds
-from .elementwise import elementwise
-from .formula import Formula, is_nan, where
+from .elementwise import formula
+from .elementwise.formula import Formula, is_nan, where
+from .elementwise.prepare import elementwise
+from .floats import codes as float_codes
 from .work import Kernel, Loop, Work, blocks, constant, flat, violating
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def output_range(call: Call) -> tuple[int, int]:
 
 
 def rescale(call: Call) -> Work:
-    from . import ewise_loops
+    from .scale import exact_loops as ewise_loops
 
     multiplier, shift, double = rescale_numbers(call)
     wrong = (multiplier < 0) | (shift < 2) | (shift > 62)

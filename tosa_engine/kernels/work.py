@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from .geometry import SIZE
+from .tile.geometry import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

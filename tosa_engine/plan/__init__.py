@@ -18,18 +18,16 @@ from ..kernels.work import DONE, aligned
 from ..passes import composites
 from ..probe import name_of
 from ..spec import bind_operator
-from .apart import is_compiled, worth_apart
-from .arena import place
-from .batch import batch_of, fits_cache, parts_apart, parts_for, with_batch, with_constants
-from .functions import Functions
-from .fuse import fuse
-from .fuse_table import with_tables
-from .late import late_work, unknown
-from .lives import lives_of, resolve
-from .proofs import prove, prove_alone
-from .sharing import share
+from .memory.arena import place
+from .memory.liveness import lives_of, resolve
+from .memory.sharing import share
+from .rewrite.dynamic_constants import late_work, unknown
+from .rewrite.fold_pad import Padding, with_padding
+from .rewrite.fuse import fuse
+from .rewrite.fuse_table import with_tables
+from .rewrite.proofs import prove, prove_alone
+from .rewrite.tabulate import Functions
 from .steps import Plan, Step
-from .windows import Padding, with_padding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from ..target import Level
     from ..types import Array
 
-__all__ = ["Plan", "Step", "expand", "make_plan", "plan_in_parts"]
+__all__ = ["Plan", "Step", "expand", "make_plan"]
 
 
 def expand(graph: Graph) -> Graph:
@@ -72,26 +70,6 @@ def make_plan(
                 regions[name] = _plan_block(graph, block, kept, optimise, level, regions)
                 pending.append(regions[name])
     return main
-
-
-def plan_in_parts(graph: Graph, level: Level | None = None, workers: int = 1) -> Plan:
-    """The plan without probes, for a part of the batch where this is faster (`batch`, `apart`)."""
-    original = graph.copy()  # planning folds constants
-    whole = make_plan(graph, level=level)
-    long, size = worth_apart(whole, workers), whole.arena.size
-    if not long and fits_cache(size):
-        return whole
-    folded = with_constants(original, whole.constants)
-    samples = batch_of(folded)
-
-    def for_parts(parts: int, *, apart: bool = False) -> Plan:
-        return replace(make_plan(with_batch(folded, samples // parts), level=level), parts=parts, apart=apart)
-
-    parts = parts_apart(samples, size, workers) if long else 1
-    if parts > 1 and is_compiled(plan := for_parts(parts, apart=True)):
-        return plan
-    parts = parts_for(samples, size)
-    return whole if parts == 1 else for_parts(parts)
 
 
 def _plan_block(

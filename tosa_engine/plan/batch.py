@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from ..graph import Graph
     from ..spec.table import Call
     from ..types import Array
+    from .steps import Plan
 
 IN_CACHE: Final = 16 << 20  # bytes of buffers that a run should do with
+LONG: Final = 4_000_000.0  # nanoseconds of a run, next to which a worker who comes late is no matter
 LEAST_BUSY: Final = 0.85  # of the workers' time, where each does whole parts
 
 WINDOWS: Final = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "TRANSPOSE_CONV2D", "AVG_POOL2D", "MAX_POOL2D", "RESIZE")
@@ -168,3 +170,13 @@ def in_part(array: Array, part: int, parts: int) -> Array:
         return array
     count = len(array) // parts
     return array[part * count : (part + 1) * count]
+
+
+def cost_of(plan: Plan) -> float:
+    """Nanoseconds of all steps."""
+    return sum(step.work.cost for step in plan.steps if step.work is not None)
+
+
+def worth_apart(whole: Plan, workers: int) -> bool:
+    """Whether a run of all samples takes so long that workers should have parts of their own."""
+    return workers > 1 and cost_of(whole) >= LONG

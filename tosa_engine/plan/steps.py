@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..kernels.work import Work
     from ..spec.table import Call
     from ..types import Array
-    from .arena import Arena
+    from .memory.arena import Arena
 
 
 @dataclass(frozen=True)

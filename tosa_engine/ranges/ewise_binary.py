@@ -8,14 +8,7 @@ import numpy as np
 
 from ..types import i8, i16, i32, i64
 from . import interval as of
-from .bits import (
-    arithmetic_right_shift,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    logical_left_shift,
-    logical_right_shift,
-)
+from .bits import arithmetic_right_shift, bitwise_and, bitwise_or, bitwise_xor, logical_left_shift, logical_right_shift
 from .interval import Interval, between, corners, of_type, unless
 
 if TYPE_CHECKING:

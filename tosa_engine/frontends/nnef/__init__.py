@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...passes import run_pipeline
-from .container import QUANT, open_container, read_text
-from .dat import read_dat, write_dat
 from .document import Document, load_document, without_collector
+from .files.container import QUANT, open_container, read_text
+from .files.dat import read_dat, write_dat
+from .files.quantfile import Quantization, read_quantization
+from .files.writer import format_document, save
+from .language.parser import format_literal, parse_document, parse_quant
+from .language.syntax import QuantLine
 from .mapping import map_document
-from .parser import format_literal, parse_document, parse_quant
-from .quantfile import Quantization, read_quantization
 from .quantized import as_integers, checked, quantized
-from .syntax import QuantLine
-from .writer import format_document, save
 
 if TYPE_CHECKING:
     import os

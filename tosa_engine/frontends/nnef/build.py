@@ -12,10 +12,10 @@ from ...graph import Location, Tensor, new_graph
 from ...passes.composites import compose, output_shape
 from ...passes.emit import Emitter
 from ...passes.views import reshaped, transposed
-from .quantfile import Quantization
-from .syntax import Name
+from .files.quantfile import Quantization
+from .files.variables import FORMATS, read_variable
+from .language.syntax import Name
 from .updates import State
-from .variables import FORMATS, read_variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,25 +11,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TosaEngineError, raise_all
-from .container import GRAPH, open_container, read_text
-from .emission import Exact, Frame
-from .evaluate import Evaluator, deep_recursion
-from .flat import Document, Operation
-from .kinds import OF_PYTHON
-from .library import standard_library
-from .parser import parse_document
-from .semantics import analyse
+from .files.container import GRAPH, open_container, read_text
+from .language.emission import Exact, Frame
+from .language.evaluate import Evaluator, deep_recursion
+from .language.flat import Document, Operation
+from .language.kinds import OF_PYTHON
+from .language.library import standard_library
+from .language.parser import parse_document
+from .language.semantics import analyse
+from .language.syntax import Name, Sequence, names_in
+from .language.tree import Wrong
 from .shapes import Shapes
-from .syntax import Name, Sequence, names_in
-from .tree import Wrong
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-    from .library import Declaration
-    from .semantics import Checker
-    from .syntax import Assignment, Expression, SyntaxTree
+    from .language.library import Declaration
+    from .language.semantics import Checker
+    from .language.syntax import Assignment, Expression, SyntaxTree
 
 __all__ = ["Document", "Operation", "evaluate", "load_document", "lower", "parse_text", "without_collector"]
 

@@ -7,28 +7,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
-from . import (
-    map_conv,
-    map_data,
-    map_elementwise,
-    map_layout,
-    map_linear,
-    map_math,
-    map_pool,
-    map_resize,
-    map_roi,
-    map_vendor,
-)
 from .build import Builder
 from .document import Operation, lower
-from .syntax import Name
+from .language.syntax import Name
+from .operations import convolution as map_conv
+from .operations import data as map_data
+from .operations import elementary as map_math
+from .operations import elementwise as map_elementwise
+from .operations import layout as map_layout
+from .operations import linear as map_linear
+from .operations import pool as map_pool
+from .operations import regions_of_interest as map_roi
+from .operations import resize as map_resize
+from .operations import vendor as map_vendor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ...graph import Graph, QParams, Tensor
     from .document import Document
-    from .library import Declaration
+    from .language.library import Declaration
 
 Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {

@@ -19,25 +19,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import TosaEngineError, raise_all
-from .emission import Exact, Frame
-from .evaluate import Evaluator, deep_recursion
-from .inverted import inverted_scales
-from .kinds import TensorOf, conforms, described
-from .library import REQUIRED, standard_library
+from .files.inverted import inverted_scales
+from .files.quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams
+from .language.emission import Exact, Frame
+from .language.evaluate import Evaluator, deep_recursion
+from .language.kinds import TensorOf, conforms, described
+from .language.library import REQUIRED, standard_library
+from .language.syntax import Name, Place, QuantLine
+from .language.tree import Wrong
+from .language.vendor import vendor_library
 from .mapping import inner_tensors
-from .quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams
 from .shapes import Shapes
-from .syntax import Name, Place, QuantLine
-from .tree import Wrong
-from .vendor import vendor_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...errors import ParseError
     from ...graph import QParams
-    from .flat import Document, Operation
-    from .library import Declaration
+    from .language.flat import Document, Operation
+    from .language.library import Declaration
 
 QUANTIZE: Final = (*ARGUMENTS, LOGARITHMIC)
 _RANGES: Final = ("min", "max")

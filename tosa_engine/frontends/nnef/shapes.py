@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ...types import Shape
-    from .flat import Document
+    from .language.flat import Document
 
 
 class Shapes:

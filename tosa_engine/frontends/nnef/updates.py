@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ...graph import Operator
 from ...types import fp32
-from .syntax import Name
-from .variables import FORMATS, data_file, read_variable
+from .files.variables import FORMATS, data_file, read_variable
+from .language.syntax import Name
 
 if TYPE_CHECKING:
     from ...graph import QParams, Tensor

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ..variants import Variant
 from .disk import cache_folder, described, unkept
 from .host import JIT, features, has
 from .variant_type import few_of, lanes_of, masks, native, panels_of, rows_of
+from .variants import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

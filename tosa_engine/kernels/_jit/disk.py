@@ -71,7 +71,7 @@ def _key() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).resolve().parents[2]
     for source in sorted([*(package / "kernels").rglob("*.py"), *(package / "numerics").glob("*.py")]):
-        digest.update(source.name.encode())
+        digest.update(source.relative_to(package).as_posix().encode())
         digest.update(source.read_bytes())
     versions = (numba.__version__, llvmlite.__version__, sys.version, platform.machine())
     digest.update(repr((versions, llvmlite.binding.get_host_cpu_name(), sorted(features()))).encode())

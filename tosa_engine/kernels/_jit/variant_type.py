@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .host import JIT
 
 if TYPE_CHECKING or JIT:
-    from ..variants import Variant
+    from .variants import Variant
 
 if JIT:
     from numba import types as numba_types

@@ -1,0 +1,1 @@
+"""Calibration: samples, statistics of activations, and the ranges chosen from them."""

@@ -1,0 +1,263 @@
+"""From a float model and samples to the QParams of its tensors: what `graph.quant` holds.
+
+Activations get a range that a method (`methods`) chooses from their statistics, but for results whose range is known
+(softmax, sigmoid, tanh) and for tensors that share the QParams of another (`sharing`). Weights get one symmetric scale
+per output channel, or one in all, from their own values. Tensors without a name in the model can't be written to the
+file and get none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tosa_engine.errors import DataError, UsageError
+from tosa_engine.graph import Composite, Operator, Tensor
+
+from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
+from ..legalize.lints import of_tensor
+from ..legalize.quantize import prepared
+from ..legalize.rules import TAKES_WIDE
+from ..legalize.sharing import clamped_by, share
+from ..legalize.weights import WEIGHTED, own_constant, row_qparams, rows_of
+from ..ranges import activation_qparams, fixed_qparams, weight_qparams
+from .methods import Method, default_method
+from .observe import collect, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from tosa_engine.graph import Block, Graph, QParams
+    from tosa_engine.types import Array
+
+    from ..legalize.layers import LayerRule
+    from .records import Statistics
+    from .statistics import TensorStatistics
+
+    Sample = Mapping[str, Array]
+
+
+# what may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
+ACCUMULATORS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM", "TRANSPOSE_CONV2D"})
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How ranges become integers: `method` chooses the range; `symmetric`: zero points 0; `power_of_two`: scales that
+    are powers of two, for targets that only shift; `weights_per_channel`: a scale for every output channel.
+    """
+
+    method: Method = field(default_factory=lambda: Method("mse"))
+    symmetric: bool = False
+    power_of_two: bool = False
+    weights_per_channel: bool = True
+
+    def with_bits(self, bits: int) -> Scheme:
+        """The same for activations of other bits; the default method becomes the default of those."""
+        if bits == self.method.bits:
+            return self
+        usual = self.method.name == default_method(self.method.bits)
+        symmetric = bits == 16
+        name = default_method(bits) if usual else self.method.name
+        return replace(
+            self, symmetric=symmetric, method=replace(self.method, name=name, bits=bits, symmetric=symmetric)
+        )
+
+    def activation(self, seen: TensorStatistics) -> QParams:
+        low, high = self.method.range(seen)
+        return activation_qparams(
+            low, high, bits=self.method.bits, symmetric=self.symmetric, power_of_two=self.power_of_two
+        )
+
+
+@dataclass
+class Calibration:
+    """QParams by the model's own tensor names, in the model's order; `warnings` for people."""
+
+    qparams: dict[str, QParams]
+    statistics: Statistics
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def samples(self) -> int:
+        return self.statistics.samples
+
+
+def calibrate(
+    graph: Graph,
+    samples: object,
+    *,
+    scheme: Scheme | None = None,
+    weights: Mapping[str, Array] | None = None,
+    limit: int | None = None,
+) -> Calibration:
+    """Calibrate a TOSA-FP graph on samples, at most `limit` of them.
+
+    `samples` is an iterable of samples (arrays by input name), or a reader whose `get_next()` gives one after another
+    and then None. `weights` are the model's filters by name, output channel first.
+
+    Raises DataError for NaN or infinity in an activation and when there is no sample.
+    """
+    statistics = collect(graph, enumerate(islice(iterated(samples), limit)))
+    statistics.data = {"kind": "iterable"}
+    return from_statistics(graph, statistics, scheme=scheme, weights=weights)
+
+
+def from_statistics(
+    graph: Graph,
+    statistics: Statistics,
+    *,
+    scheme: Scheme | None = None,
+    weights: Mapping[str, Array] | None = None,
+) -> Calibration:
+    """The QParams that follow from statistics of the same graph.
+
+    Raises DataError when they are of another graph, or of no sample.
+    """
+    scheme = scheme or Scheme()
+    block, by_tensor = _by_tensor(graph, statistics, scheme)
+    result, consumers = Calibration({}, statistics), block.consumers()
+    for name, array in (weights or {}).items():
+        result.qparams[name] = weight_qparams(
+            array, 0 if scheme.weights_per_channel else None, power_of_two=scheme.power_of_two
+        )
+    for name, quant in by_tensor.items():
+        source = source_name(block.tensors[name])
+        if source and source not in result.qparams:
+            result.qparams[source] = quant
+            if name in statistics.tensors:
+                stored = clamped_by(block, name, consumers) is None
+                result.warnings += map(str, of_tensor(source, statistics.tensors[name], quant, stored))
+    return result
+
+
+def attach(
+    graph: Graph,
+    statistics: Statistics,
+    scheme: Scheme | None = None,
+    rules: Sequence[LayerRule] = (),
+    weight_bits: int = 8,
+) -> Graph:
+    """A copy of the graph, ready to quantize, whose activations carry the QParams that follow from statistics.
+
+    Other than `graph.quant` this reaches tensors without a name in the model: those inside compounds of operations.
+    They stay accumulators where all that read them take that form. `rules` choose the precision of layers
+    (`quant.legalize.layers`); those that no rule matches have the bits of the scheme and, with `weight_bits` 4, weights
+    of 4 bits where the operator has such a row.
+
+    Raises DataError when the statistics are of another graph, or of no sample; UsageError for a rule that matches no
+    layer (Problems for several).
+    """
+    scheme = scheme or Scheme()
+    return attach_precisions(graph, statistics, scheme, resolved(prepared(graph).main, scheme, rules, weight_bits))
+
+
+def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, precisions: Mapping[str, str]) -> Graph:
+    """`attach` with a precision for every layer by its name."""
+    ready = prepared(graph)
+    usual = INT16 if scheme.method.bits == 16 else INT8
+    bits = activation_bits(ready.main, precisions) if set(precisions.values()) - {usual} else {}
+    _, by_tensor = _by_tensor(graph, statistics, scheme, bits)
+    producers, consumers = ready.main.producers(), ready.main.consumers()
+    for name, quant in by_tensor.items():
+        tensor, readers = ready.main.tensors[name], consumers.get(name, [])
+        named = tensor.source is None or tensor.source.name or name in ready.main.outputs
+        accumulator = name in producers and producers[name].op in ACCUMULATORS
+        if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
+            tensor.quant = quant
+    _weights(ready.main, precisions, scheme)
+    if bits:
+        _narrowed(ready.main, precisions, statistics, scheme)
+    return ready
+
+
+def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
+    """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say."""
+    default = INT16 if scheme.method.bits == 16 else INT8
+    if weight_bits == 4 and default == INT16:
+        raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
+    return resolve(block, rules, INT4 if weight_bits == 4 else default)
+
+
+def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> None:
+    """Int4 layers get weights with QParams of 4 bits; others those of the scheme, where it isn't what rules do."""
+    for layer in layers_of(block):
+        op = layer.op
+        if op.op not in WEIGHTED or block.tensors[op.inputs[1]].data is None:
+            continue
+        four = precisions[layer.name] == INT4 and layer.takes_int4
+        if not four and scheme.weights_per_channel and not scheme.power_of_two:
+            continue
+        tensor = own_constant(block, op, 1)
+        assert tensor.data is not None
+        own = row_qparams(
+            rows_of(op.op, tensor.data), 4 if four else 8,
+            per_channel=scheme.weights_per_channel, power_of_two=scheme.power_of_two,
+        )  # fmt: skip
+        tensor.quant = replace(own, axis=None)
+
+
+def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistics, scheme: Scheme) -> None:
+    """Operators of layers of 8 bits that multiply a 16-bit activation read it through an IDENTITY of 8 bits."""
+    eight, made = scheme.with_bits(8), dict[str, str]()
+    for layer in layers_of(block):
+        if precisions[layer.name] in (INT16, FLOAT) or layer.op.op not in ACCUMULATORS | {"softmax"}:
+            continue
+        for i, name in enumerate(layer.op.inputs):
+            tensor = block.tensors[name]
+            if tensor.data is not None or tensor.quant is None or tensor.quant.bits == 8:
+                continue
+            if name not in made:
+                quant = eight.activation(statistics.tensors[name])
+                short = block.add(replace(tensor, name=block.fresh(f"{name}_int8"), quant=quant))
+                at = block.operators.index(layer.op)
+                block.operators.insert(at, Operator("IDENTITY", [name], [short.name], location=layer.op.location))
+                made[name] = short.name
+            layer.op.inputs[i] = made[name]
+
+
+def _by_tensor(
+    graph: Graph, statistics: Statistics, scheme: Scheme, bits: Mapping[str, int] | None = None
+) -> tuple[Block, dict[str, QParams]]:
+    """The graph as quantization sees it, and the QParams of its activations by the names that they have there."""
+    if statistics.samples == 0:
+        raise DataError("calibration needs at least one sample")
+    if statistics.model != digest(graph):
+        raise DataError("these statistics were made from another model")
+    block = prepared(graph).main
+    return block, share(block, _activations(block, statistics.tensors, scheme, bits or {}))
+
+
+def iterated(samples: object) -> Iterator[Sample]:
+    """The samples of an iterable, or of a reader with `get_next()`. Raises DataError for anything else."""
+    following: Callable[[], Sample | None] | None = getattr(samples, "get_next", None)
+    if callable(following):
+        return iter(following, None)
+    try:
+        found: Iterable[Sample] = samples  # type: ignore[assignment]
+        return iter(found)
+    except TypeError:
+        raise DataError(f"samples are an iterable or have get_next(), got {type(samples).__name__}") from None
+
+
+def source_name(tensor: Tensor) -> str:
+    """The name that the model gives to a tensor; a graph without sources of its own is its own source."""
+    if tensor.source is None:
+        return tensor.name
+    return tensor.source.name
+
+
+def _activations(
+    block: Block, seen: Mapping[str, TensorStatistics], scheme: Scheme, bits: Mapping[str, int]
+) -> dict[str, QParams]:
+    """`bits`: of single tensors; the others have those of the scheme."""
+    functions = {out: op.op for op in block.operators if isinstance(op, Composite) for out in op.outputs}
+    found = {}
+    for name in block.tensors:
+        if name in seen:
+            own = scheme.with_bits(bits.get(name, scheme.method.bits))
+            fixed = fixed_qparams(functions.get(name, ""), own.method.bits)
+            affine = own.method.bits == 16 or not own.symmetric
+            found[name] = fixed if fixed is not None and affine else own.activation(seen[name])
+    return found

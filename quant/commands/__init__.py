@@ -1,0 +1,1 @@
+"""The verbs that quantization adds to the command `tosa-engine`."""

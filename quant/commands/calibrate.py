@@ -1,0 +1,294 @@
+"""The verb `calibrate` of the command `tosa-engine`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tosa_engine.commands.common import add_model, add_nnef, at_least, inverted_of, load_model
+from tosa_engine.errors import DataError, UsageError
+
+from .tools import QUANT_FILE, check_output, filters, needs_floats, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tosa_engine.graph import Graph
+
+    from ..calibration.calibrate import Scheme
+    from ..calibration.data import Samples
+    from ..calibration.records import Statistics
+
+METHODS: Final = ("minmax", "average", "percentile", "mse", "entropy")
+SUFFIX: Final = ".stats.json"
+PERCENTILE: Final = 99.99
+
+
+class _Calibrate:
+    """`calibrate MODEL --data FILE|DIR [-o graph.quant]`, `... --resume`, `calibrate MODEL --merge FILE ...`."""
+
+    name = "calibrate"
+    help = "find the ranges of a float model's tensors on real data and write graph.quant"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model(parser)
+        add_nnef(parser)
+        parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
+        add_data(parser)
+        add_scheme(parser)
+        work = parser.add_argument_group("long runs")
+        work.add_argument(
+            "--statistics", metavar="FILE", help=f"keep the statistics here; default with --resume: OUTPUT{SUFFIX}"
+        )
+        work.add_argument("--resume", action="store_true", help="count only the samples that the statistics lack")
+        work.add_argument("--merge", nargs="+", metavar="FILE", help="statistics of parts of the data, instead of data")
+        work.add_argument("--from", dest="first", type=at_least(0), default=0, metavar="N", help="begin with sample N")
+        work.add_argument(
+            "--save-every", type=_seconds, default=10.0, metavar="SECONDS", help="keep the statistics; default: 10"
+        )
+        work.add_argument("--engine", choices=("local", "dask"), default="local", help="who runs the samples")
+        work.add_argument("--workers", type=at_least(1), metavar="N", help="processes of --engine dask on this machine")
+        work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from .. import graph_quant
+        from ..calibration.calibrate import from_statistics
+
+        _check(args)
+        check_output(args.output, (".quant",))
+        graph = load_model(args.model, inverted_of(args))
+        needs_floats(graph, args.model)
+        scheme = scheme_of(args)
+        kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
+        statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
+        if kept is not None:
+            statistics.write(kept)
+        result = from_statistics(graph, statistics, scheme=scheme, weights=filters(args.model, inverted_of(args)))
+        for warning in result.warnings:
+            warn(warning)
+        graph_quant.write(result.qparams, args.output)
+        print(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
+        return 0
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what the samples are."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--data", metavar="FILE|DIR",
+        help="an .npz with one array per input (first axis: samples), an .npy, or a folder of them or of pictures",
+    )  # fmt: skip
+    data.add_argument("--random", type=at_least(1), metavar="N", help="N samples of random numbers instead of data")
+    data.add_argument("--seed", type=int, default=0, metavar="N", help="of --random; default: 0")
+    data.add_argument("--samples", type=at_least(1), metavar="N", help="use N samples only")
+    data.add_argument("--image-mean", type=_numbers, metavar="M[,M]", help="taken from pixels of 0 to 255; default: 0")
+    data.add_argument("--image-std", type=_numbers, metavar="S[,S]", help="what pixels are divided by; default: 255")
+    data.add_argument("--image-size", type=_size, metavar="HxW", help="scale to this, then cut the input's size")
+    data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
+
+
+def add_scheme(parser: argparse.ArgumentParser) -> None:
+    """The flags that say how ranges become QParams."""
+    scheme = parser.add_argument_group("ranges")
+    scheme.add_argument("--method", choices=METHODS, help="how a range is chosen; default: mse, with 16 bits minmax")
+    scheme.add_argument(
+        "--percentile",
+        type=float,
+        default=PERCENTILE,
+        metavar="P",
+        help="covered by --method percentile; default: 99.99",
+    )
+    scheme.add_argument("--bits", type=int, choices=(8, 16), default=8, help="of activations; default: 8")
+    scheme.add_argument("--symmetric", action="store_true", help="zero points of 0 (always with 16 bits)")
+    scheme.add_argument("--power-of-two", action="store_true", help="scales that are powers of two")
+    scheme.add_argument(
+        "--weights",
+        choices=("per-channel", "per-tensor"),
+        default="per-channel",
+        help="a scale for each output channel of a filter, or one for all; default: per-channel",
+    )
+
+
+def scheme_flags(args: argparse.Namespace) -> list[str]:
+    """The flags of `add_scheme` that ask for something else than the default."""
+    given = {
+        "--method": args.method is not None, "--percentile": args.percentile != PERCENTILE, "--bits": args.bits != 8,
+        "--symmetric": args.symmetric, "--power-of-two": args.power_of_two, "--weights": args.weights != "per-channel",
+    }  # fmt: skip
+    return [flag for flag, on in given.items() if on]
+
+
+def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
+    """Flags of `add_data` that are about nothing here; `counted`: what --samples counts is elsewhere.
+
+    Raises UsageError.
+    """
+    flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+    images = [f"--image-{name}" for name, value in flags.items() if value is not None]
+    if images and not args.data:
+        raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
+    if args.seed and not args.random:
+        raise UsageError("--seed is for --random")
+    if args.samples is not None and not (args.data or args.random or counted):
+        raise UsageError("--samples counts those of --data or --random, and neither is given")
+
+
+def _check(args: argparse.Namespace) -> None:
+    sources = {"--data": args.data, "--random": args.random, "--merge": args.merge}
+    given = [flag for flag, value in sources.items() if value]
+    if len(given) != 1:
+        got = " and ".join(given) if given else "none"
+        raise UsageError(f"calibration needs one of --data, --random and --merge; got {got}")
+    check_data(args)
+    if args.merge and args.first:
+        raise UsageError("--from is for data; --merge takes whole statistics")
+    if args.engine != "dask" and (args.workers or args.scheduler):
+        raise UsageError("--workers and --scheduler are for --engine dask")
+    if args.workers and args.scheduler:
+        raise UsageError("--workers starts processes here, --scheduler uses those of others: give one of them")
+
+
+def scheme_of(args: argparse.Namespace) -> Scheme:
+    """What the flags of `add_scheme` say."""
+    from ..calibration.calibrate import Scheme
+    from ..calibration.methods import Method, default_method
+
+    if args.percentile != PERCENTILE and args.method != "percentile":
+        raise UsageError("--percentile is for --method percentile")
+    symmetric = args.symmetric or args.bits == 16
+    method = Method(args.method or default_method(args.bits), args.percentile, args.bits, symmetric)
+    return Scheme(method, symmetric, args.power_of_two, args.weights == "per-channel")
+
+
+def _described(scheme: Scheme) -> str:
+    method = scheme.method
+    name = f"percentile {method.percentile:g}" if method.name == "percentile" else method.name
+    flags = [flag for flag, on in (("symmetric", scheme.symmetric), ("powers of two", scheme.power_of_two)) if on]
+    weights = "" if scheme.weights_per_channel else ", weights per tensor"
+    return f"int{method.bits} by {', '.join([name, *flags])}{weights}"
+
+
+def _merged(files: Sequence[str]) -> Statistics:
+    from ..calibration import records
+
+    return records.merged([(name, records.read(name)) for name in files])
+
+
+def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Statistics:
+    """The statistics of the data, those that an earlier run left in `kept` included."""
+    from ..calibration.observe import digest
+    from ..calibration.records import Statistics, read
+
+    samples = samples_of(args, graph)
+    end = min(samples.total, args.first + args.samples if args.samples else samples.total)
+    if args.samples is not None and args.first + args.samples > samples.total:
+        warn(f"there are {samples.total} samples, fewer than --from {args.first} and --samples {args.samples} ask for")
+    statistics = Statistics(digest(graph), samples.describe(), versions())
+    if args.resume and kept is not None and kept.exists():
+        before = read(kept)
+        if (before.model, before.data) != (statistics.model, statistics.data):
+            what = "model" if before.model != statistics.model else "data"
+            raise DataError(f"{kept}: made from another {what}; calibrate without --resume to begin anew")
+        statistics = before
+    numbers = [number for number in statistics.missing(end) if number >= args.first]
+    if statistics.samples:
+        print(f"{kept}: {statistics.samples} samples are counted already, {len(numbers)} to go", file=sys.stderr)
+    _count(args, graph, samples, statistics, numbers, kept)
+    return statistics
+
+
+def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False) -> Samples:
+    """What the flags of `add_data` say. With `integers` arrays of them are samples, too."""
+    from ..calibration.data import RandomSamples, array_samples
+    from ..calibration.images import Preparation, image_samples, is_image_folder
+
+    inputs = graph.inputs
+    if args.random:
+        warn("random numbers say nothing about the ranges of real data")
+        return RandomSamples(args.random, args.seed, inputs)
+    if not is_image_folder(args.data):
+        flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+        given = [f"--image-{name}" for name, value in flags.items() if value is not None]
+        if given:
+            raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
+        return array_samples(args.data, inputs, integers=integers)
+    how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
+    return image_samples(args.data, inputs, how)
+
+
+def _count(
+    args: argparse.Namespace,
+    graph: Graph,
+    samples: Samples,
+    statistics: Statistics,
+    numbers: list[int],
+    kept: Path | None,
+) -> None:
+    """Run the samples, with a bar on a terminal; now and then the statistics are kept, of whole samples only."""
+    from tqdm import tqdm
+
+    from ..calibration.distributed import collect_distributed
+    from ..calibration.observe import Collector
+
+    saved = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved
+        if kept is not None and time.monotonic() - saved > args.save_every:
+            statistics.write(kept)
+            saved = time.monotonic()
+
+    # disable=None is tqdm's way to ask whether the file is a terminal
+    with tqdm(total=len(numbers), desc="calibrate", unit="sample", disable=None) as bar:
+
+        def done(count: int) -> None:
+            bar.update(count)
+            save()
+
+        if args.engine == "dask":
+            collect_distributed(
+                graph, samples, statistics, numbers, scheduler=args.scheduler, workers=args.workers, seen=done
+            )
+            return
+        collector = Collector(graph, statistics)
+        for number, sample in samples.read(numbers):
+            collector.add(number, sample)
+            done(1)
+
+
+def versions() -> dict[str, str]:
+    """Of what decides the bytes of float activations."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("tosa-engine", "numpy", "numba")}
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number or a list of numbers with commas") from None
+    if not all(math.isfinite(value) for value in found):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't finite")
+    return found
+
+
+def _seconds(text: str) -> float:
+    found = _numbers(text)
+    if len(found) != 1 or found[0] < 0:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number of seconds")
+    return found[0]
+
+
+def _size(text: str) -> tuple[int, int]:
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and 0 < int(part) <= 65536 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a height and a width, such as 256x256")
+    return int(parts[0]), int(parts[1])
+
+
+command = _Calibrate()

@@ -1,0 +1,154 @@
+"""The verb `compare` of the command `tosa-engine`."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tosa_engine.commands.common import at_least
+from tosa_engine.commands.feeds import INPUT_HELP, INPUT_METAVAR
+from tosa_engine.errors import UsageError
+
+from .calibrate import add_data
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..compare.comparison import Comparison, Row
+    from ..compare.over_samples import OverSamples
+    from ..compare.sides import Side
+    from ..compare.sources import Sources
+
+ORDER: Final = "order"
+
+
+class _Compare:
+    """`compare A B [C ...] [-i ARRAYS | --data FILE|DIR]`."""
+
+    name = "compare"
+    help = "line up the tensors of models and dumps; name the first that differs, and what may be the cause"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "sides", nargs="+", metavar="SIDE",
+            help="a model, which is run here, or tensors that others wrote: an .npz, a folder of .npy. "
+            "Each is compared with the one before it",
+        )  # fmt: skip
+        parser.add_argument(
+            "-i", "--input", action="append", default=[], metavar=INPUT_METAVAR,
+            help="inputs of the models, one sample, as in run; default: arrays of the inputs' names in the dumps. "
+            f"{INPUT_HELP}",
+        )  # fmt: skip
+        add_data(parser)
+        parser.add_argument("--sample", type=at_least(0), metavar="N", help="sample N alone, counted from 0")
+        parser.add_argument(
+            "--map", metavar="FILE.json|order",
+            help="names of dumped tensors -> names of the model's; `order`: what is left goes by order and shape",
+        )  # fmt: skip
+        parser.add_argument("--quant", metavar="FILE", help="a graph.quant with the scales of tensors")
+        parser.add_argument("--tensors", metavar="REGEX", help="only tensors of the first side in whose name this is")
+        parser.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
+        parser.add_argument("--rtol", type=_tolerance, default=0.0)
+        parser.add_argument(
+            "--min-sqnr", type=float, metavar="DB", help="integers beside floats: exit 1 where a sample is below"
+        )
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from ..compare.sources import Sources
+
+        if len(args.sides) < 2:
+            raise UsageError("compare needs two sides or more")
+        mapping, sources = _map(args.map), Sources(args)
+        if len(sources.numbers) == 1:
+            [(_, sides)] = sources.sides(sources.numbers)
+            return _one(args, _pairs(args, mapping, sides, explain=True))
+        return _several(args, _gathered(args, mapping, sources))
+
+
+def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
+    from ..compare.output import text, to_json
+
+    if args.format == "json":
+        print(json.dumps([to_json(c) for c in found], indent=2))
+    else:
+        print("\n\n".join(text(c) for c in found))
+    return 1 if any(c.different or _below(c.rows, args.min_sqnr) for c in found) else 0
+
+
+def _several(args: argparse.Namespace, found: list[OverSamples]) -> int:
+    from ..compare.samples_output import text, to_json
+
+    if args.format == "json":
+        print(json.dumps([to_json(c) for c in found], indent=2))
+    else:
+        print("\n\n".join(text(c) for c in found))
+    worst = [tally.worst_row for c in found for tally in c.tallies]
+    return 1 if any(c.different for c in found) or _below(worst, args.min_sqnr) else 0
+
+
+def _gathered(args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources) -> list[OverSamples]:
+    """All samples, with a bar on a terminal; then, of the worst ones, what may be the cause."""
+    from tqdm import tqdm
+
+    from ..compare.over_samples import Gathering
+
+    gathered = [Gathering() for _ in range(len(args.sides) - 1)]
+    numbers = sources.numbers
+    for number, sides in tqdm(sources.sides(numbers), total=len(numbers), desc="compare", unit="sample", disable=None):
+        for gathering, comparison in zip(gathered, _pairs(args, mapping, sides, explain=False), strict=True):
+            gathering.add(number, comparison)
+    found = [gathering.done() for gathering in gathered]
+    for number, sides in sources.sides(sorted({c.at for c in found if c.at is not None})):
+        for i, comparison in enumerate(_pairs(args, mapping, sides, explain=True)):
+            if found[i].at == number:
+                found[i].example = comparison
+    return found
+
+
+def _pairs(
+    args: argparse.Namespace, mapping: Mapping[str, str], sides: Sequence[Side], *, explain: bool
+) -> list[Comparison]:
+    """Each side beside the one before it."""
+    from tosa_engine.compare.arrays import Tolerance
+
+    from ..compare.comparison import compare_sides
+
+    found = []
+    for here, there in pairwise(sides):
+        turned = {v: k for k, v in mapping.items()} if here.graph is None and there.graph is not None else mapping
+        found.append(
+            compare_sides(
+                here, there, mapping=turned, by_order=args.map == ORDER, tensors=args.tensors,
+                tolerance=Tolerance(args.atol, args.rtol), explain=explain,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _below(rows: Iterable[Row], least: float | None) -> bool:
+    return least is not None and any(r.agreement is not None and r.agreement.sqnr < least for r in rows)
+
+
+def _map(given: str | None) -> dict[str, str]:
+    from tosa_engine.compare.names import read_map
+
+    if given is None or given == ORDER:
+        return {}
+    if not Path(given).exists():
+        raise FileNotFoundError(2, "no such map", given)
+    return read_map(given)
+
+
+def _tolerance(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+compare = _Compare()

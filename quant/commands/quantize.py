@@ -1,0 +1,107 @@
+"""The verb `quantize` of the command `tosa-engine`; `calibrate` has a module of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tosa_engine.commands.common import add_model, add_nnef, inverted_of
+
+from .calibrate import add_data, add_scheme, scheme_of
+from .quantize_flags import add_layers, add_methods, check, rules_of, with_samples
+from .tools import QUANT_FILE, check_output, given_quant, load_with, needs_floats, warn
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tosa_engine.graph import Graph
+
+    from ..calibration.records import Statistics
+
+
+class _Quantize:
+    """`quantize MODEL [--quant graph.quant | --statistics FILE | --data FILE|DIR ...] -o model.tosa`."""
+
+    name = "quantize"
+    help = "turn a float model and its graph.quant into an integer TOSA graph"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model(parser)
+        parser.add_argument(
+            "--quant", metavar="FILE", help=f"quantization of the tensors; default: the {QUANT_FILE} inside the model"
+        )
+        parser.add_argument(
+            "--statistics",
+            metavar="FILE",
+            help="what calibrate --statistics kept, instead: it has the tensors inside, too",
+        )
+        add_data(parser)
+        add_scheme(parser)
+        add_layers(parser)
+        add_methods(parser)
+        add_nnef(parser)
+        parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tosa or .json file")
+
+    def run(self, args: argparse.Namespace) -> int:
+        from tosa_engine import serialize
+
+        from .. import sidecar
+        from ..legalize.lints import of_statistics
+        from ..legalize.quantize import Report, quantize
+
+        check_output(args.output, (".tosa", ".json"))
+        check(args)
+        report = Report()
+        if args.data or args.random:
+            integer, report = with_samples(args)
+        else:
+            graph, floats, statistics = _with_ranges(args)
+            for warning in graph.warnings:
+                warn(warning)
+            integer = quantize(graph, report, floats)
+            if statistics is not None:
+                report.lints += of_statistics(graph, statistics.tensors, floats | report.inside)
+        notes = [*report.notes, *map(str, report.lints)]
+        for note in notes:
+            warn(note)
+        serialize.write(integer, args.output)
+        made = sidecar.Record(notes, report.margins, _settings(args))
+        beside = sidecar.write(integer, args.output, made)
+        print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
+        if report.margins:
+            layer = min(report.margins, key=lambda name: report.margins[name])
+            kind = "int48" if layer in report.wide_accumulators else "int32"
+            print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of {kind} to spare")
+        return 0
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for or is the default, as plain data, for the record; without what `--quant` makes irrelevant."""
+    from importlib.metadata import version
+
+    given = {k: v for k, v in vars(args).items() if isinstance(v, (str, int, float, list)) and v not in ([], False)}
+    known = args.statistics or args.data or args.random
+    scheme = ("method", "percentile", "bits", "weights", "weight_bits", "rounding", "rounding_seed", "seed")
+    unused = {"output", "verb", "debug", *(() if known else scheme)}
+    return {"tosa-engine": version("tosa-engine")} | {k: v for k, v in given.items() if k not in unused}
+
+
+def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Statistics | None]:
+    """The model with QParams from statistics or from a `graph.quant`, the tensors that stay fp32, the statistics."""
+    from ..calibration import records
+    from ..calibration.calibrate import attach, resolved
+    from ..legalize.layers import described, stay_float
+    from ..legalize.quantize import prepared
+
+    if args.statistics is None:
+        return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset(), None
+    graph, scheme, rules = load_with(args.model), scheme_of(args), rules_of(args)
+    needs_floats(graph, args.model)
+    block = prepared(graph).main
+    precisions = resolved(block, scheme, rules, args.weight_bits)
+    print(f"precision: {described(precisions)}")
+    statistics = records.read(args.statistics)
+    ready = attach(graph, statistics, scheme, rules, args.weight_bits)
+    return ready, stay_float(block, precisions), statistics
+
+
+quantize = _Quantize()

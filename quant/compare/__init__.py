@@ -1,0 +1,1 @@
+"""Models and dumps next to each other, tensor by tensor."""

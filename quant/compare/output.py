@@ -1,0 +1,157 @@
+"""What `compare` prints of one sample: text for people, or JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from ..commands.tools import warn
+from .comparison import TAIL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tosa_engine.compare.exact import Exactly
+
+    from .comparison import Comparison, Row
+    from .over_samples import Tally
+
+SHOWN_NAMES: Final = 5
+
+
+def text(found: Comparison) -> str:
+    lines = [*heading(found), "", *_table(found.rows)]
+    if found.first is not None:
+        lines += ["", *first_difference(found)]
+    warn_of_unknown(found.rows)
+    return "\n".join([*lines, "", _verdict(found)])
+
+
+def heading(found: Comparison) -> list[str]:
+    """The sides, and which tensors were lined up."""
+    lines = [f"here   {found.here.label} ({found.here.kind})", f"there  {found.there.label} ({found.there.kind})"]
+    lineup = found.lineup
+    lines.append(f"{len(lineup.pairs)} tensors lined up ({', '.join(f'{n} by {h}' for h, n in lineup.how.items())})")
+    for what, alone in (("here", lineup.alone_here), ("there", lineup.alone_there)):
+        if alone:
+            more = f" and {len(alone) - SHOWN_NAMES} more" if len(alone) > SHOWN_NAMES else ""
+            lines.append(f"only {what}: {', '.join(alone[:SHOWN_NAMES])}{more}")
+    return lines
+
+
+def warn_of_unknown(rows: Iterable[Row | Tally]) -> None:
+    unknown = sum(row.relation == "unknown" for row in rows)
+    if unknown:
+        warn(f"{unknown} tensors are integers on one side and their scale is unknown, so nothing is said of them")
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    width = min(max((len(row.here) for row in rows), default=6), 40)
+    lines = [f"{'tensor':{width}}  {'elements':>9}  {'different':>9}  {'largest':>10}  {'SQNR':>8}  {'cosine':>8}"]
+    for row in rows:
+        agreement = row.agreement
+        lsb = f"{agreement.largest:.2f} LSB" if agreement and row.relation == "real" else largest(row)
+        sqnr = f"{agreement.sqnr:.1f} dB" if agreement is not None else ""
+        cosine = f"{agreement.cosine:.6f}" if agreement is not None else ""
+        different = "" if row.different is None else str(row.different)
+        line = f"{row.here:{width}}  {row.elements:9}  {different:>9}  {lsb:>10}  {sqnr:>8}  {cosine:>8}"
+        lines.append(f"{line.rstrip()}{'  ' + row.note if row.note else ''}")
+    return lines
+
+
+def largest(row: Row | Tally) -> str:
+    """By how many LSB the elements of integers differ at most; "" for floats."""
+    if not row.lsb:
+        return "" if row.relation != "exact" else "0 LSB"
+    most = max(abs(d) for d in row.lsb)
+    return f"> {TAIL} LSB" if most > TAIL else f"{most} LSB"
+
+
+def first_difference(found: Comparison) -> list[str]:
+    row = found.first
+    assert row is not None
+    if row.relation == "form":
+        return [f"first difference: '{row.here}' is {row.note}"]
+    here, there = row.values
+    where = f"'{row.here}' at {list(row.index)}: {here} here, {there} there"
+    lines = [f"first difference: {where}; {row.different} of {row.elements} elements differ"]
+    if row.lsb:
+        shown = (f"{'more' if abs(d) > TAIL else format(d, '+')}: {n}" for d, n in sorted(row.lsb.items()))
+        lines.append(f"LSB, there - here: {', '.join(shown)}")
+    if found.exactly is not None and set(row.lsb) <= {-1, 1}:
+        lines += _exactly(found.exactly, row)
+    if row.relation == "exact":
+        lines += [f"cause: {cause}" for cause in found.causes] or ["cause: none of the known ones"]
+    return lines
+
+
+def _exactly(found: Exactly, row: Row) -> list[str]:
+    here, there = row.values
+    lines = [f"exactly: {found} (RESCALE '{found.node}')"]
+    for side, value in (("here", here), ("there", there)):
+        names = [r.rule for r in found.rules if r.result == value]
+        lines.append(f"  {value} ({side}) by: {'; '.join(names) or 'no rule that we know'}")
+    low, high = found.inexact
+    lines.append(f"  INEXACT_ROUND allows {low if low == high else f'{low} .. {high}'} before the clip")
+    lines += [
+        f"  of the {found.differing} differing elements {r.there} are there by {r.rule}"
+        for r in found.rules if r.there
+    ]  # fmt: skip
+    return lines
+
+
+def _verdict(found: Comparison) -> str:
+    exact = [row for row in found.rows if row.relation in ("exact", "floats", "form")]
+    real = [row for row in found.rows if row.relation == "real" and row.agreement is not None]
+    lines = []
+    if exact:
+        different = len(found.different)
+        lines.append(f"DIFFERENT: {different} of {len(exact)} tensors" if different else f"EQUAL: {len(exact)} tensors")
+    if real:
+        worst = min(real, key=lambda row: row.agreement.sqnr if row.agreement else math.inf)
+        assert worst.agreement is not None
+        lines.append(f"integers beside floats: least SQNR {worst.agreement.sqnr:.1f} dB, of '{worst.here}'")
+    return "\n".join(lines) or "nothing could be compared"
+
+
+def to_json(found: Comparison) -> dict[str, Any]:
+    first = found.first.here if found.first is not None else None
+    return {**sides(found), "tensors": [_row(row) for row in found.rows], "first": first, **explanation(found)}
+
+
+def sides(found: Comparison) -> dict[str, Any]:
+    return {
+        "here": {"path": found.here.label, "kind": found.here.kind},
+        "there": {"path": found.there.label, "kind": found.there.kind},
+        "only_here": found.lineup.alone_here,
+        "only_there": found.lineup.alone_there,
+    }
+
+
+def explanation(found: Comparison) -> dict[str, Any]:
+    """What may have caused the first difference."""
+    return {
+        "exact": None if found.exactly is None else {
+            "index": list(found.exactly.index), "value": str(found.exactly.exact), "tie": found.exactly.is_tie,
+            "rules": {r.rule: {"result": r.result, "here": r.here, "there": r.there} for r in found.exactly.rules},
+        },
+        "causes": [
+            {"label": c.label, "text": c.text, "operator": c.operator, "node": c.node, "reproduced": c.reproduced,
+             "size": c.size} for c in found.causes
+        ],
+    }  # fmt: skip
+
+
+def _row(row: Row) -> dict[str, Any]:
+    entry: dict[str, Any] = {"here": row.here, "there": row.there, "relation": row.relation, "elements": row.elements}
+    if row.different is not None:
+        entry |= {"different": row.different, "index": list(row.index), "lsb": {str(d): n for d, n in row.lsb.items()}}
+    if row.agreement is not None:
+        entry |= {"sqnr": finite(row.agreement.sqnr), "cosine": row.agreement.cosine}
+        entry |= {"largest_lsb": row.agreement.largest} if row.relation == "real" else {}
+    return entry
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,97 @@
+"""What `compare` prints of several samples: text for people, or JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .output import explanation, finite, first_difference, heading, largest, sides, warn_of_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .over_samples import OverSamples, Tally
+
+
+def text(found: OverSamples) -> str:
+    lines = [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
+    if found.example is not None:
+        lines += ["", f"sample {found.at}:", *first_difference(found.example)]
+    warn_of_unknown(found.tallies)
+    return "\n".join([*lines, "", _verdict(found)])
+
+
+def _table(tallies: Sequence[Tally]) -> list[str]:
+    """SQNR and cosine of all samples together, `different` per sample; then the worst sample."""
+    width = min(max((len(tally.here) for tally in tallies), default=6), 40)
+    columns = f"{'elements':>9}  {'different':>9}  {'largest':>10}  {'SQNR':>8}  {'cosine':>8}  worst sample"
+    lines = [f"{'tensor':{width}}  {columns}"]
+    for tally in tallies:
+        agreement = tally.agreement
+        lsb = f"{agreement.largest:.2f} LSB" if agreement and tally.relation == "real" else largest(tally)
+        sqnr = f"{agreement.sqnr:.1f} dB" if agreement is not None else ""
+        cosine = f"{agreement.cosine:.6f}" if agreement is not None else ""
+        mean = "" if tally.mean_different is None else f"{tally.mean_different:.4g}"
+        line = (
+            f"{tally.here:{width}}  {tally.elements:9}  {mean:>9}  {lsb:>10}  {sqnr:>8}  {cosine:>8}  {_worst(tally)}"
+        )
+        lines.append(f"{line.rstrip()}{'  ' + tally.note if tally.note else ''}")
+    return lines
+
+
+def _worst(tally: Tally) -> str:
+    """Nothing where all samples are alike: equal, or not compared."""
+    row = tally.worst_row
+    if row.agreement is not None and math.isfinite(row.agreement.sqnr):
+        return f"{tally.worst}: {row.agreement.sqnr:.1f} dB"
+    return f"{tally.worst}: {row.different} different" if row.different else ""
+
+
+def _verdict(found: OverSamples) -> str:
+    exact = [tally for tally in found.tallies if tally.relation in ("exact", "floats", "form")]
+    real = [tally for tally in found.tallies if tally.relation == "real" and tally.worst_row.agreement is not None]
+    lines = []
+    if found.different:
+        most = max(tally.differing for tally in found.different)
+        lines.append(
+            f"DIFFERENT: {len(found.different)} of {len(exact)} tensors, in up to {most} of {found.samples} samples"
+        )
+    elif exact:
+        lines.append(f"EQUAL: {len(exact)} tensors in {found.samples} samples")
+    if real:
+        worst = min(real, key=lambda t: t.worst_row.agreement.sqnr if t.worst_row.agreement else math.inf)
+        assert worst.worst_row.agreement is not None
+        least = f"{worst.worst_row.agreement.sqnr:.1f} dB, of '{worst.here}' in sample {worst.worst}"
+        lines.append(f"integers beside floats: least SQNR {least}")
+    return "\n".join(lines) or "nothing could be compared"
+
+
+def to_json(found: OverSamples) -> dict[str, Any]:
+    first = found.different[0].here if found.different else None
+    reason = explanation(found.example) if found.example is not None else {}
+    return {
+        **sides(found.model),
+        "samples": found.samples,
+        "tensors": [_tally(tally) for tally in found.tallies],
+        "first": first,
+        "sample": found.at,
+        **reason,
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    row = tally.worst_row
+    entry: dict[str, Any] = {
+        "here": tally.here, "there": tally.there, "relation": tally.relation, "elements": tally.elements,
+    }  # fmt: skip
+    worst: dict[str, Any] = {"sample": tally.worst}
+    if tally.different is not None:
+        entry |= {"different": tally.different, "mean_different": tally.mean_different}
+        entry |= {"differing_samples": tally.differing, "lsb": {str(d): n for d, n in tally.lsb.items()}}
+        worst |= {"different": row.different, "index": list(row.index)}
+    if tally.agreement is not None and row.agreement is not None:
+        entry |= {"sqnr": finite(tally.agreement.sqnr), "cosine": tally.agreement.cosine}
+        worst |= {"sqnr": finite(row.agreement.sqnr), "cosine": row.agreement.cosine}
+        if tally.relation == "real":
+            entry["largest_lsb"], worst["largest_lsb"] = tally.agreement.largest, row.agreement.largest
+    return entry | {"worst": worst}

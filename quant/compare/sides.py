@@ -1,0 +1,134 @@
+"""The sides of a comparison: a model that is run here, or what a device or another program dumped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tosa_engine import Session
+from tosa_engine.compare import dumps
+from tosa_engine.compare.names import Named
+from tosa_engine.errors import DataError, UsageError
+from tosa_engine.load import load
+from tosa_engine.types import of_bits
+
+from .. import sidecar
+from ..calibration.watch import Kept
+from ..pairs import in_order, source_of
+from ..ranges import dequantize_array, quantize_array
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Container, Mapping
+
+    from tosa_engine.graph import Graph, QParams, Tensor
+    from tosa_engine.types import Array
+
+CONSTANTS = ("CONST", "CONST_SHAPE")
+
+
+@dataclass
+class Side:
+    """`tensors` by name, in execution order. `graph` is None for dumps, else without composites and with all shapes."""
+
+    label: str
+    tensors: dict[str, Array]
+    graph: Graph | None = None
+
+    @property
+    def named(self) -> list[Named]:
+        """The tensors as they are lined up."""
+        aliases = (
+            {n: tuple(filter(None, [source_of(t)])) for n, t in self.graph.main.tensors.items()} if self.graph else {}
+        )
+        return [Named(name, array.shape, aliases.get(name, ())) for name, array in self.tensors.items()]
+
+    def quant(self, name: str) -> QParams | None:
+        """How the integers of a tensor stand for real numbers, where that is known."""
+        return self.graph.main.tensors[name].quant if self.graph is not None else None
+
+    @property
+    def kind(self) -> str:
+        if self.graph is None:
+            return "dump"
+        return "float model" if any(t.dtype.is_float for t in self.graph.inputs) else "integer model"
+
+
+def read_model(path: str, quant: Mapping[str, QParams]) -> Graph:
+    """A model without composites; its tensors carry the QParams beside it (`sidecar`) or those of `quant`, by name."""
+    graph = Session(load(path), 1).graph
+    beside = sidecar.path_for(path)
+    if Path(path).suffix in (".tosa", ".json") and beside != Path(path) and beside.exists():
+        sidecar.attach(graph, beside)
+    for tensor in graph.main.tensors.values():
+        params = quant.get(tensor.name) or quant.get(source_of(tensor))
+        if params is not None and tensor.dtype.is_int and tensor.data is None and tensor.dtype.bits == params.bits:
+            tensor.quant = params
+    return graph
+
+
+def read_dump(path: str | os.PathLike[str]) -> Side:
+    return Side(str(path), dumps.read(path))
+
+
+class Model:
+    """A model that is run on sample after sample."""
+
+    def __init__(self, path: str, graph: Graph) -> None:
+        self.path, self.graph = path, graph
+        constants = {out for op in graph.main.operators if op.op in CONSTANTS for out in op.outputs}
+        self.names = [name for name in in_order(graph) if name not in constants]
+        self._kept = Kept(graph, self.names)
+
+    def run(self, given: Mapping[str, Array]) -> Side:
+        """The tensors for these inputs: each in the input's type, or as the real numbers or integers that its QParams
+        turn into that.
+
+        Raises UsageError for inputs that nobody gives, and what `Session.run` raises.
+        """
+        missing = missing_inputs(self.graph, given)
+        if missing:
+            raise UsageError(f"{self.path}: no array for input {', '.join(missing)}; give one with -i or --data")
+        found = self._kept.run({t.name: _fed(t, given) for t in self.graph.inputs})
+        return Side(self.path, {name: found[name] for name in self.names}, self.graph)
+
+
+def run_model(path: str, graph: Graph, given: Mapping[str, Array]) -> Side:
+    """`Model.run`, once."""
+    return Model(path, graph).run(given)
+
+
+def missing_inputs(graph: Graph, given: Container[str]) -> list[str]:
+    """The inputs that have no array, neither by their name nor by that of the float tensor that they stand for."""
+    return [t.name for t in graph.inputs if t.name not in given and source_of(t) not in given]
+
+
+def _given(tensor: Tensor, given: Mapping[str, Array]) -> Array | None:
+    found = given.get(tensor.name)
+    return found if found is not None else given.get(source_of(tensor))
+
+
+def _fed(tensor: Tensor, given: Mapping[str, Array]) -> Array:
+    array = _given(tensor, given)
+    assert array is not None
+    array, dtype = of_bits(array, tensor.dtype), tensor.dtype
+    if array.dtype.kind == "f" and dtype.is_int:
+        if tensor.quant is None:
+            raise DataError(
+                "floats for an integer input whose scale and zero point are unknown; give "
+                "them with --quant or in the .qparams.json beside the model",
+                tensor=tensor.name,
+            )
+        array = quantize_array(array, tensor.quant)
+    elif array.dtype.kind in "iu" and dtype.is_float:
+        if tensor.quant is None:
+            raise DataError("integers for a float input whose scale and zero point are unknown", tensor=tensor.name)
+        array = dequantize_array(array, tensor.quant).astype(dtype.storage)
+    elif array.dtype.kind == "f" and dtype.is_float:
+        array = array.astype(dtype.storage)
+    if array.shape != tensor.shape and array.size == tensor.size:
+        array = array.reshape(tensor.shape or ())
+    return np.ascontiguousarray(array)

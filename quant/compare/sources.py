@@ -1,0 +1,135 @@
+"""What `compare` puts beside each other: the sides of its command line, sample by sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tosa_engine.commands.feeds import read_elements, read_feeds
+from tosa_engine.compare.dumps import is_dump, open_dump
+from tosa_engine.errors import DataError, UsageError, raise_all
+
+from .. import graph_quant
+from ..commands.calibrate import check_data, samples_of
+from .sides import Model, Side, missing_inputs, read_model
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tosa_engine.graph import Graph
+    from tosa_engine.types import Array
+
+    from ..calibration.data import Samples
+
+
+class Sources:
+    """Models, dumps and inputs of a command line. `numbers` are the samples that are looked at.
+
+    Inputs come from `-i`, from `--data` or `--random`, and where these don't give them from the dumps.
+
+    Raises OSError, UsageError and DataError for what doesn't go together.
+    """
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        if args.input and (args.data or args.random):
+            raise UsageError("-i and --data or --random both say what the inputs are: give one of them")
+        if args.data and args.random:
+            raise UsageError("--data and --random both say what the inputs are: give one of them")
+        check_data(args, counted=True)
+        quant = graph_quant.read(args.quant) if args.quant is not None else {}
+        self.paths: list[str] = args.sides
+        self._dumps = {path: open_dump(path) for path in self.paths if is_dump(path)}
+        self._models = {
+            path: Model(path, read_model(path, quant)) for path in dict.fromkeys(self.paths) if path not in self._dumps
+        }
+        graphs = [model.graph for model in self._models.values()]
+        self._fixed = _arrays(args.input, graphs)
+        self._data = _data(args, graphs) if args.data or args.random else []
+        self.total = self._counted()
+        self.numbers = _numbers(args, self.total)
+        for path, dump in self._dumps.items():
+            if dump.parts and len(dump.parts) <= self.numbers[-1]:
+                samples = f"{len(self.numbers)} samples" if args.sample is None else f"sample {args.sample}"
+                raise DataError(f"{path}: {len(dump.parts)} dumps, one per sample, don't go with {samples}")
+        self._alone = len(self.numbers) == 1
+
+    def sides(self, numbers: Iterable[int]) -> Iterator[tuple[int, list[Side]]]:
+        """The sides for each of these samples, which ascend; one sample in memory at a time."""
+        chosen = list(numbers)
+        totals = {self.total, len(self.numbers)} - {1}
+        streams = [data.read(chosen) for data in self._data]
+        for number in chosen:
+            given: dict[str, Array] = {}
+            dumped = {path: dump.sample(number, totals, alone=self._alone) for path, dump in self._dumps.items()}
+            for tensors in dumped.values():
+                given = tensors | given
+            given |= self._fixed
+            for stream in streams:
+                given |= next(stream)[1]
+            ran = {path: model.run(given) for path, model in self._models.items()}
+            yield number, [Side(p, dumped[p]) if p in dumped else ran[p] for p in self.paths]
+
+    def _counted(self) -> int:
+        """How many samples there are: by --data, else by what is dumped."""
+        counts = {path: len(dump.parts) for path, dump in self._dumps.items() if dump.parts}
+        if self._data:
+            return self._data[0].total
+        if self._fixed:
+            return 1
+        if not counts:
+            counts = {path: n for path, dump in self._dumps.items() if (n := self._stacked(dump.stacked, dump.whole))}
+        if len(set(counts.values())) > 1:
+            raise DataError("the dumps are of different numbers of samples: " + _each(counts))
+        return next(iter(counts.values()), 1)
+
+    def _stacked(self, length: int, arrays: Mapping[str, Array]) -> int:
+        """How many samples a dump has, by an input in it that is that many times a model's input; 0 where none is."""
+        inputs = [t for model in self._models.values() for t in model.graph.inputs if t.name in arrays]
+        fits = [arrays[t.name].size == length * (t.size or 0) for t in inputs]
+        return length if length and fits and all(fits) else 0
+
+
+def _each(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{path} {number}" for path, number in counts.items())
+
+
+def _numbers(args: argparse.Namespace, total: int) -> Sequence[int]:
+    if args.sample is not None:
+        if args.samples is not None:
+            raise UsageError("--sample is one of them, --samples says how many: give one of them")
+        if args.sample >= total:
+            samples = "1 sample" if total == 1 else f"{total} samples"
+            raise UsageError(f"--sample {args.sample}: there are {samples}, counted from 0")
+        return [args.sample]
+    return range(total if args.samples is None else min(args.samples, total))
+
+
+def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
+    """What -i gives. Bare elements are of the first model in whose input they fit."""
+    arrays: dict[str, Array] = {}
+    wrong: dict[str, DataError] = {}
+    for graph in graphs if given else ():
+        found = read_feeds(given, [t.name for t in graph.inputs], [t.name for t in graph.outputs])
+        for tensor in graph.inputs:
+            one = found[tensor.name]
+            if not isinstance(one, Path):
+                arrays[tensor.name] = one
+            elif tensor.name not in arrays:
+                try:
+                    arrays[tensor.name] = read_elements(one, tensor.name, tensor.dtype, tensor.shape or ())
+                except DataError as problem:
+                    wrong.setdefault(tensor.name, problem)
+    raise_all([problem for name, problem in wrong.items() if name not in arrays])
+    return arrays
+
+
+def _data(args: argparse.Namespace, graphs: Sequence[Graph]) -> list[Samples]:
+    """The samples for each model whose inputs the ones before it don't have."""
+    found: list[Samples] = []
+    names: set[str] = set()
+    for graph in graphs:
+        if missing_inputs(graph, names):
+            found.append(samples_of(args, graph, integers=True))
+            names |= {t.name for t in graph.inputs}
+    return found

@@ -1,0 +1,208 @@
+"""Writing documents: the text of a flat graph (appendix A.1), tensor files, quantization, in a folder or an archive."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ....errors import UsageError
+from ..language.extensions import FRAGMENTS
+from ..language.kinds import ArrayOf, Kind, TupleOf, is_generic
+from ..language.library import REQUIRED
+from ..language.parser import format_literal, parse_quant
+from ..language.syntax import Name, QuantLine
+from ..quantized import with_functions
+from .container import GRAPH, QUANT, read_text
+from .dat import read_dat
+from .quantfile import Quantization
+from .variables import data_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..language.flat import Document, Operation
+    from ..language.library import Declaration, Parameter
+
+ARCHIVES: Final = (".nnef.tgz", ".nnef.tar.gz", ".tar")
+SUFFIXES: Final = (".nnef", *ARCHIVES)
+
+
+def format_document(document: Document) -> str:
+    """The text of a `graph.nnef` in flat syntax, with the declarations of operations that aren't the standard's."""
+    custom = {op.name: op.declaration for op in document.operations if not op.declaration.standard}
+    lines = ["version 1.0;", ""]
+    if custom:
+        lines += [f"extension {FRAGMENTS};", "", *map(_declaration, custom.values()), ""]
+    lines.append(f"graph {document.name}({', '.join(document.inputs)}) -> ({', '.join(document.outputs)})")
+    lines += ["{", *(f"    {format_operation(operation)}" for operation in document.operations), "}", ""]
+    return "\n".join(lines)
+
+
+def format_operation(operation: Operation) -> str:
+    """One assignment; arguments that are defaults are left out."""
+    declaration = operation.declaration
+    arguments = []
+    positional = True
+    for parameter in declaration.parameters:
+        value = operation.arguments[parameter.name]
+        if _same(value, parameter.default):
+            positional = False
+            continue
+        shown = _format(value, parameter.kind)
+        arguments.append(shown if parameter.is_tensor and positional else f"{parameter.name} = {shown}")
+    generic = f"<{operation.generic}>" if _names_type(declaration) else ""
+    return f"{_left_side(operation)} = {declaration.name}{generic}({', '.join(arguments)});"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _names_type(declaration: Declaration) -> bool:
+    """Whether the type can't be told from the arguments."""
+    deduced = any(is_generic(parameter.kind) for parameter in declaration.parameters)
+    return declaration.generic and (bool(declaration.generic_type) or not deduced)
+
+
+def _left_side(operation: Operation) -> str:
+    names = iter(operation.results)
+    if len(operation.declaration.results) == 1:
+        shown = ", ".join(name.text for name in names)
+        return f"[{shown}]" if isinstance(operation.declaration.results[0].kind, ArrayOf) else shown
+    sizes = _array_sizes(operation)
+    parts = []
+    for result in operation.declaration.results:
+        if isinstance(result.kind, ArrayOf):
+            parts.append("[" + ", ".join(next(names).text for _ in range(sizes.pop(0))) + "]")
+        else:
+            parts.append(next(names).text)
+    return ", ".join(parts)
+
+
+def _array_sizes(operation: Operation) -> list[int]:
+    """How many results each array among several results has. Raises Unsupported where that isn't recorded."""
+    kinds = [isinstance(result.kind, ArrayOf) for result in operation.declaration.results]
+    arrays, single = sum(kinds), len(kinds) - sum(kinds)
+    if arrays > 1:
+        raise UsageError(f"'{operation.name}' returns several arrays; such operations can't be written")
+    return [len(operation.results) - single] * arrays
+
+
+def _format(value: Any, kind: Kind) -> str:
+    if isinstance(value, Name):
+        return value.text
+    if isinstance(kind, ArrayOf) and kind.item is not None:
+        return "[" + ", ".join(_format(item, kind.item) for item in value) + "]"
+    if isinstance(kind, TupleOf):
+        return "(" + ", ".join(map(_format, value, kind.items)) + ")"
+    return format_literal(value)
+
+
+def _declaration(declaration: Declaration) -> str:
+    generic = f"<? = {declaration.generic_type}>" if declaration.generic_type else "<?>"
+
+    def member(parameter: Parameter) -> str:
+        shown = f"{parameter.name}: {parameter.kind}"
+        return shown if parameter.default is REQUIRED else f"{shown} = {_format(parameter.default, parameter.kind)}"
+
+    parameters, results = (", ".join(map(member, m)) for m in (declaration.parameters, declaration.results))
+    return f"fragment {declaration.name}{generic if declaration.generic else ''}( {parameters} ) -> ( {results} );"
+
+
+# files
+
+
+def save(document: Document, path: str | os.PathLike[str]) -> None:
+    """Write a document as a folder `.nnef`, or as an archive `.nnef.tgz` or `.tar`.
+
+    Tensor files and the lines of `graph.quant` are those of the container that the document was read from; where the
+    algorithm of a line is a fragment of the document, its operations stand in the graph instead. What was
+    at `path` before is replaced at the end, and is left alone if anything fails. Raises UsageError for another name,
+    and where a folder that isn't a document is in the way; DataError for tensor files that are missing or damaged.
+    """
+    target = Path(path)
+    if not target.name.endswith(SUFFIXES):
+        raise UsageError(f"can't tell what to write to '{path}': the name must end in {', '.join(SUFFIXES)}")
+    if target.is_dir() and (not target.name.endswith(".nnef") or not (target / GRAPH).is_file()):
+        raise UsageError(f"'{path}' is a folder without {GRAPH}: nothing is written over it")
+    if target.exists() and not target.is_dir() and target.name.endswith(".nnef"):
+        raise UsageError(f"'{path}' is a file, not a folder")
+    files = dict(_files(document))
+    if target.name.endswith(ARCHIVES):
+        _write_archive(target, files)
+    else:
+        _write_folder(target, files)
+
+
+def _files(document: Document) -> Iterator[tuple[str, bytes]]:
+    container, lines = document.container, list[QuantLine]()
+    if container is not None and container.has(QUANT):
+        lines = parse_quant(read_text(container, QUANT), f"{container.label}/{QUANT}")
+        document = with_functions(document, Quantization.of_fragments(lines, document))
+    yield GRAPH, format_document(document).encode("ascii")
+    if container is None:
+        return
+    for operation in document.variables.values():
+        name = data_file(operation)
+        data = container.read(name)
+        read_dat(data, f"{container.label}/{name}")
+        yield name, data
+    if container.has(QUANT):
+        kept = [line for line in lines if line.op not in document.own]
+        shown = (f"{format_literal(line.tensor)}: {line.op}({_named(line.args)});\n" for line in kept)
+        yield QUANT, "".join(shown).encode("ascii")
+
+
+def _named(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {format_literal(value)}" for name, value in arguments.items())
+
+
+def _write_folder(target: Path, files: Mapping[str, bytes]) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        for name, data in files.items():
+            place = temporary / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o777 & ~mask)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+            target.replace(old / "old")
+            temporary.replace(target)
+            shutil.rmtree(old)
+        else:
+            temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_archive(target: Path, files: Mapping[str, bytes]) -> None:
+    """The same bytes for the same files: no times, no owners."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(data), 0o644
+            archive.addfile(member, io.BytesIO(data))
+    content = packed.getvalue()
+    if not target.name.endswith(".tar"):
+        content = gzip.compress(content, compresslevel=6, mtime=0)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""The operations of NNEF (chapter 4) as TOSA operators."""

@@ -1,0 +1,242 @@
+"""Reductions and operations on shapes (sections 4.4 and 4.5)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from .... import types
+from ....types import count
+from .along import every, extended, joined, reversed_
+from .spans import border_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ....graph import Tensor
+    from ..build import Builder
+    from ..document import Operation
+    from ..mapping import Mapper
+
+
+def reduce(op: str, b: Builder, operation: Operation) -> Tensor:
+    """A reduction axis by axis; a normalized sum is the composite `mean`."""
+    x = b.value(operation.arguments["input"], 1)
+    axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
+    if axes and (operation.name == "mean_reduce" or operation.arguments.get("normalize")):
+        return b.grouped("mean", x, axes=axes)
+    for axis in axes:
+        x = b.reduce(op, x, axis)
+    return x
+
+
+def position(least: bool, b: Builder, operation: Operation) -> Tensor:
+    """argmax_reduce, argmin_reduce: ARGMAX over one axis that holds all of them, in row-major order."""
+    x = b.value(operation.arguments["input"], 1)
+    shape = b.shape_of(x)
+    axes = sorted(b.axes(operation.arguments["axes"], len(shape)))
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    turned = b.transpose(x, (*kept, *axes))
+    rows = b.reshape(turned, (count(tuple(shape[a] for a in kept)), count(tuple(shape[a] for a in axes))))
+    if least:
+        rows = b.negate(rows)
+    found = b.operator("ARGMAX", [rows], b.shape_of(rows)[:1], types.i32, axis=1, nan_mode="PROPAGATE")
+    return b.reshape(found, tuple(1 if axis in axes else n for axis, n in enumerate(shape)))
+
+
+def reshape(b: Builder, operation: Operation) -> Tensor:
+    x, wanted = b.value(operation.arguments["input"]), list(operation.arguments["shape"])
+    old, start = b.shape_of(x), operation.arguments["axis_start"]
+    stop = len(old) if operation.arguments["axis_count"] == -1 else start + operation.arguments["axis_count"]
+    if not 0 <= start <= stop <= len(old):
+        raise b.error(f"axes {start} to {stop} aren't a range of the {len(old)} axes")
+    if min(wanted, default=0) < -1 or wanted.count(-1) > 1:
+        raise b.error(f"shape {wanted} may hold -1 once, and no other negative number")
+    for i, extent in enumerate(wanted):
+        if extent == 0:
+            if start + i >= stop:
+                raise b.error(f"shape {wanted} inherits an extent that {list(old[start:stop])} doesn't have")
+            wanted[i] = old[start + i]
+    volume = count(old[start:stop])
+    if -1 in wanted:
+        known = count(tuple(n for n in wanted if n != -1))
+        if volume % known:
+            raise b.error(f"{volume} elements don't divide by {known}")
+        wanted[wanted.index(-1)] = volume // known
+    if count(tuple(wanted)) != volume:
+        raise b.error(f"shape {list(old[start:stop])} can't become {wanted}")
+    return b.reshape(x, (*old[:start], *wanted, *old[stop:]))
+
+
+def squeeze(b: Builder, operation: Operation) -> Tensor:
+    x = b.value(operation.arguments["input"])
+    shape = b.shape_of(x)
+    axes = b.axes(operation.arguments["axes"], len(shape))
+    if any(shape[axis] != 1 for axis in axes):
+        raise b.error(f"axes {list(axes)} of shape {list(shape)} aren't all 1")
+    return b.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in axes))
+
+
+def unsqueeze(b: Builder, operation: Operation) -> Tensor:
+    x = b.value(operation.arguments["input"])
+    shape = list(b.shape_of(x))
+    for axis in sorted(b.axes(operation.arguments["axes"], len(shape) + len(operation.arguments["axes"]))):
+        shape.insert(axis, 1)
+    return b.reshape(x, tuple(shape))
+
+
+def transpose(b: Builder, operation: Operation) -> Tensor:
+    x, axes = b.value(operation.arguments["input"]), operation.arguments["axes"]
+    rank = len(b.shape_of(x))
+    if len(axes) > rank or sorted(axes) != list(range(len(axes))):
+        raise b.error(f"axes {list(axes)} aren't a permutation of the first of {rank} axes")
+    return b.transpose(x, (*axes, *range(len(axes), rank)))
+
+
+def split(b: Builder, operation: Operation) -> list[Tensor]:
+    x, ratios = b.value(operation.arguments["value"], 1), operation.arguments["ratios"]
+    (axis,) = b.axes((operation.arguments["axis"],), len(b.shape_of(x)))
+    extent = b.shape_of(x)[axis]
+    if not ratios or min(ratios) < 1 or extent % sum(ratios):
+        raise b.error(f"an extent of {extent} doesn't split in the ratios {list(ratios)}")
+    _results(b, operation, len(ratios))
+    unit, parts, start = extent // sum(ratios), [], 0
+    for ratio in ratios:
+        parts.append(b.section(x, axis, start, ratio * unit))
+        start += ratio * unit
+    return parts
+
+
+def _results(b: Builder, operation: Operation, wanted: int) -> None:
+    if len(operation.results) != wanted:
+        raise b.error(f"gives {wanted} tensors, but {len(operation.results)} are assigned")
+
+
+def unstack(b: Builder, operation: Operation) -> list[Tensor]:
+    x = b.value(operation.arguments["value"], 1)
+    shape = b.shape_of(x)
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape))
+    _results(b, operation, shape[axis])
+    rest = shape[:axis] + shape[axis + 1 :]
+    return [b.reshape(b.section(x, axis, i, 1), rest) for i in range(shape[axis])]
+
+
+def concat(b: Builder, operation: Operation) -> Tensor:
+    tensors = [b.value(v, 1) for v in operation.arguments["values"]]
+    shapes = [b.shape_of(t) for t in tensors]
+    (axis,) = b.axes((operation.arguments["axis"],), len(shapes[0]))
+    rests = {s[:axis] + (0,) + s[axis + 1 :] for s in shapes}
+    if len(rests) > 1:
+        raise b.error(f"shapes {', '.join(str(list(s)) for s in shapes)} differ outside of axis {axis}")
+    return joined(b, tensors, axis)
+
+
+def stack(b: Builder, operation: Operation) -> Tensor:
+    tensors = [b.value(v) for v in operation.arguments["values"]]
+    shape = b.shape_of(tensors[0])
+    if any(t.shape != shape for t in tensors):
+        raise b.error(f"shapes {', '.join(str(list(b.shape_of(t))) for t in tensors)} aren't equal")
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape) + 1)
+    single = [b.reshape(t, (*shape[:axis], 1, *shape[axis:])) for t in tensors]
+    return joined(b, single, axis)
+
+
+def slice_(b: Builder, operation: Operation) -> Tensor:
+    """Negative strides go backwards. Extents are rounded up, as input[begin:end:stride] is (docs/errata.md)."""
+    x = b.value(operation.arguments["input"], 1)
+    axes, begin, end, stride = (operation.arguments[n] for n in ("axes", "begin", "end", "stride"))
+    if not len(axes) == len(begin) == len(end) or len(stride) not in (0, len(axes)):
+        raise b.error("'axes', 'begin', 'end' and 'stride' have different lengths")
+    steps = stride or (1,) * len(axes)
+    open_ended = all(step == 1 for step in steps)  # where an end of 0 is the axis' end
+    if open_ended and 0 in end:
+        b.warn("an end of 0 for the end of the axis is deprecated")
+    for axis, first, last, step in zip(b.axes(axes, len(b.shape_of(x))), begin, end, steps, strict=True):
+        extent = b.shape_of(x)[axis]
+        if step == 0:
+            raise b.error(f"stride {list(stride)} has a 0")
+        low = min(max(first + extent if first < 0 else first, 0 if step > 0 else -1), extent)
+        high = extent if last == 0 and open_ended else min(max(last + extent if last < 0 else last, -1), extent)
+        size = -((low - high) // step) if step > 0 else -((high - low) // -step)
+        start = low if step > 0 else low + (size - 1) * step
+        if size < 1 or start < 0 or low >= extent:
+            raise b.error(f"nothing is left of axis {axis}: begin {first}, end {last}, extent {extent}")
+        x = every(b, x, axis, start, abs(step), size)
+        if step < 0:
+            x = reversed_(b, x, axis)
+    return x
+
+
+def pad(b: Builder, operation: Operation) -> Tensor:
+    x, padding = b.value(operation.arguments["input"], 1), operation.arguments["padding"]
+    shape, border = b.shape_of(x), border_of(b, operation.arguments)
+    if len(padding) != len(shape):
+        raise b.error(f"'padding' needs {len(shape)} items, got {len(padding)}")
+    if min(n + p + q for n, (p, q) in zip(shape, padding, strict=True)) < 1:
+        raise b.error(f"padding {[list(p) for p in padding]} leaves nothing of shape {list(shape)}")
+    if border in ("constant", "ignore"):  # a plain PAD, all axes at once
+        value = b.value(operation.arguments["value"], 1).data
+        assert value is not None
+        start = [max(-p, 0) for p, _ in padding]
+        inner = b.slice(x, start, [n + min(p, 0) + min(q, 0) for n, (p, q) in zip(shape, padding, strict=True)])
+        return b.pad(inner, [max(p, 0) for p, _ in padding], [max(q, 0) for _, q in padding], float(value[0]))
+    for axis, (before, after) in enumerate(padding):
+        if (before, after) != (0, 0):
+            x = extended(b, x, axis, before, after, border)
+    return x
+
+
+def tile(b: Builder, operation: Operation) -> Tensor:
+    x, repeats = b.value(operation.arguments["input"]), operation.arguments["repeats"]
+    if len(repeats) != len(b.shape_of(x)) or min(repeats, default=1) < 1:
+        raise b.error(f"'repeats' needs {len(b.shape_of(x))} positive items, got {list(repeats)}")
+    shape = tuple(n * r for n, r in zip(b.shape_of(x), repeats, strict=True))
+    return x if shape == b.shape_of(x) else b.operator("TILE", [x, b.dims(repeats)], shape)
+
+
+def gather(b: Builder, operation: Operation) -> Tensor:
+    """GATHER of rows: the axis in front, everything else behind; indices of any rank are one list."""
+    x, indices = b.value(operation.arguments["input"], 1), b.value(operation.arguments["indices"])
+    shape, wanted = b.shape_of(x), b.shape_of(indices)
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape))
+    before, behind = count(shape[:axis]), count(shape[axis + 1 :])
+    rows = b.transpose(b.reshape(x, (before, shape[axis], behind)), (1, 0, 2))
+    found = gathered(b, b.reshape(rows, (1, shape[axis], before * behind)), b.reshape(indices, (1, count(wanted))))
+    turned = b.transpose(b.reshape(found, (count(wanted), before, behind)), (1, 0, 2))
+    return b.reshape(turned, (*shape[:axis], *wanted, *shape[axis + 1 :]))
+
+
+def gathered(b: Builder, values: Tensor, indices: Tensor) -> Tensor:
+    """GATHER: values [N, K, C], indices [N, W]."""
+    n, _, channels = b.shape_of(values)
+    size = b.shape_of(indices)[1]
+    if values.dtype is not types.bool_:
+        return b.operator("GATHER", [values, indices], (n, size, channels))
+    one = b.operator("CAST", [values], b.shape_of(values), types.i8)  # TOSA gathers no bool
+    return b.operator(
+        "CAST", [b.operator("GATHER", [one, indices], (n, size, channels))], (n, size, channels), types.bool_
+    )
+
+
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    "sum_reduce": partial(reduce, "REDUCE_SUM"),
+    "mean_reduce": partial(reduce, "REDUCE_SUM"),
+    "max_reduce": partial(reduce, "REDUCE_MAX"),
+    "min_reduce": partial(reduce, "REDUCE_MIN"),
+    "all_reduce": partial(reduce, "REDUCE_ALL"),
+    "any_reduce": partial(reduce, "REDUCE_ANY"),
+    "argmax_reduce": partial(position, False),
+    "argmin_reduce": partial(position, True),
+    "reshape": reshape,
+    "squeeze": squeeze,
+    "unsqueeze": unsqueeze,
+    "transpose": transpose,
+    "split": split,
+    "unstack": unstack,
+    "concat": concat,
+    "stack": stack,
+    "slice": slice_,
+    "pad": pad,
+    "tile": tile,
+    "gather": gather,
+}

@@ -1,0 +1,1 @@
+"""DEPTHWISE_CONV2D of int8 inputs."""

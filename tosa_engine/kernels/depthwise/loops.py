@@ -1,0 +1,155 @@
+"""The compiled loop of DEPTHWISE_CONV2D of int8, on quads of rows.
+
+A unit of work is a block of output rows that share their quads, times a group of neighbouring channels: small enough
+that its quads stay in the first-level cache. Where the last group of channels overlaps the one before, so that both
+are whole vectors, one unit does both. Geometry travels in one int64 array: the places below, the distances of the
+taps in columns, the fields of each group, then `limits` of the epilogue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._jit import inline, jit
+from ..scale.accumulators import NR, scale_rows
+from .places import (  # fmt: skip
+    BLOCKS,
+    BY_CHUNKS,
+    CHANNEL,
+    CHANNELS,
+    CHUNKS,
+    CODE,
+    COLUMNS,
+    COLUMNS_OF_CODE,
+    DEPTH,
+    FIELDS,
+    GROUPS,
+    HEIGHT,
+    IN_HEIGHT,
+    IN_WIDTH,
+    LEFT,
+    LINES,
+    NUMBERS,
+    PITCH,
+    PIXELS,
+    PLANE,
+    QUADS,
+    REACH,
+    REPEAT,
+    ROW_STEP,
+    ROWS,
+    SIZE,
+    SPAN,
+    STAGED,
+    STEP_X,
+    STEP_Y,
+    TAPS,
+    TOP,
+    VECTORS,
+    WEIGHTS,
+    WIDTH,
+)
+from .quad_sums import row_in_registers, tile_sums
+from .quads import interleave
+
+
+@jit
+def row_starts(g: Any, image: int, first: int, lines: int, rows: Any) -> None:
+    """Where the input rows of a block of output rows start; -1 for those that are padding or that no output reads."""
+    reach = (lines - 1) * g[STEP_Y] + g[REACH]
+    for r in range(g[QUADS] * ROWS):
+        y = first * g[STEP_Y] - g[TOP] + r * g[ROW_STEP]
+        inside = r < reach and 0 <= y < g[IN_HEIGHT]
+        rows[r] = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * g[DEPTH] if inside else -1
+
+
+@jit
+def stage(x: Any, g: Any, rows: Any, channel: int, width: int, staged: Any, starts: Any) -> None:
+    """Copy rows with each channel repeated, `width` output channels from `channel` on; `starts` is where they start."""
+    count, first = min(width, g[CHANNELS] - channel), channel // g[REPEAT]
+    places = starts[g[QUADS] * ROWS :]
+    for j in range(count):
+        places[j] = (channel + j) // g[REPEAT] - first
+    for r in range(g[QUADS] * ROWS):
+        starts[r] = r * g[IN_WIDTH] * width if rows[r] >= 0 else -1
+        for p in range(g[IN_WIDTH] if rows[r] >= 0 else 0):
+            source, target = x[rows[r] + p * g[DEPTH] + first :], staged[starts[r] + p * width :]
+            for j in range(count):
+                target[j] = source[places[j]]
+
+
+@inline
+def interleave_all(simd: Any, x: Any, pad: Any, g: Any, rows: Any, shift: int, step: int, width: int, a: Any) -> None:
+    """All quads of a unit and group."""
+    before = min(g[LEFT], g[COLUMNS])
+    inside = min(g[IN_WIDTH], g[COLUMNS] - before)
+    counts = (before, inside, g[COLUMNS] - before - inside, g[STEP_X], g[PLANE])
+    for quad in range(g[QUADS]):
+        at = quad * g[STEP_X] * g[PLANE] * VECTORS * width
+        interleave(simd, x, pad, rows, quad * ROWS, shift, step, a, at, width, counts)
+
+
+@inline
+def scaled_row(
+    simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: int, channel: int, width: int, numbers: Any, place: int,
+    e64: Any, limits: Any, out: Any, to: int, c: Any, pitch: int, count: int, kind: int,
+) -> None:  # fmt: skip
+    """`count` outputs of a row by way of `c`, for every type, scale and kind of kernel."""
+    for first in range(0, count, PIXELS):
+        tile_sums(simd, a, first * VECTORS * width, offsets, g[TAPS], w, start, width, c)
+        pixels = min(PIXELS, count - first)
+        for panel in range(0, width, NR):
+            columns = min(NR, g[CHANNELS] - channel - panel)
+            sums, at = c[panel * PIXELS :], to + first * pitch + panel
+            scale_rows(simd, sums, numbers, e64, g[PITCH], channel + panel, limits, out, at, pitch, pixels, columns)
+
+
+def _depthwise(row: Any) -> Any:
+    @jit
+    def depthwise(
+        simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, pad: Any, out: Any, rows: Any, a: Any, c: Any,
+        low: int, high: int,
+    ) -> int:  # fmt: skip
+        offsets = g[SIZE : SIZE + g[TAPS]]
+        groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
+        limits = g[SIZE + g[TAPS] + g[GROUPS] * FIELDS :]
+        starts, staged = rows[g[QUADS] * ROWS :], a[g[STAGED] :]
+        for unit in range(low, high):
+            chunk, block = unit % g[CHUNKS], unit // g[CHUNKS] % g[BLOCKS]
+            if g[BY_CHUNKS] != 0:
+                chunk, block = unit // g[BLOCKS] % g[CHUNKS], unit % g[BLOCKS]
+            image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
+            lines = min(g[LINES], g[HEIGHT] - first)
+            row_starts(g, image, first, lines, rows)
+            for group in range(chunk, g[GROUPS] if chunk == g[CHUNKS] - 1 else chunk + 1):
+                fields = groups[group * FIELDS : (group + 1) * FIELDS]
+                channel, width = fields[CHANNEL], fields[SPAN]
+                if g[STAGED]:
+                    stage(x, g, rows, channel, width, staged, starts)
+                    interleave_all(simd, staged, pad, g, starts, 0, width, width, a)
+                else:
+                    interleave_all(simd, x, pad, g, rows, channel, g[DEPTH], width, a)
+                for j in range(lines):
+                    to = (image * g[HEIGHT] + first + j) * g[WIDTH] * g[CHANNELS] + channel
+                    at = fields[WEIGHTS] + j * VECTORS * g[TAPS] * width
+                    row(
+                        simd, a, g, offsets, w, at, channel, width, numbers, fields[NUMBERS], e64, limits, out, to, c,
+                        g[CHANNELS], g[WIDTH], g[CODE],
+                    )  # fmt: skip
+        return -1
+
+    return depthwise
+
+
+# Each is code for every width of vectors, 1 - 2 s of compiling: one for the kernels of a network is enough.
+THROUGH_SUMS = _depthwise(scaled_row)
+IN_REGISTERS = {
+    (columns, double): _depthwise(row_in_registers(columns, double))
+    for columns in sorted({*COLUMNS_OF_CODE})
+    for double in (False, True)
+}  # by the columns of the kernel, and whether scales are DOUBLE_ROUND
+
+
+def loop_of(code: int, double: bool, direct: bool) -> Any:
+    """`direct`: bytes are made of sums in registers."""
+    return IN_REGISTERS[COLUMNS_OF_CODE[code], double] if direct else THROUGH_SUMS

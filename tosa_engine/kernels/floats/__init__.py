@@ -1,0 +1,1 @@
+"""Tensor operators of floats, and number formats of floats in compiled code."""

@@ -1,0 +1,1 @@
+"""Loops over output rows of images: pools and RESIZE."""

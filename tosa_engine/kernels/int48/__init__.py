@@ -1,0 +1,1 @@
+"""Convolutions and matrix products of int16 with int48 accumulators."""

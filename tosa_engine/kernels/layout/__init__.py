@@ -1,0 +1,1 @@
+"""Loops that copy elements: along strided axes, by index, and along lines."""

@@ -1,0 +1,1 @@
+"""Loops of the REDUCE operators and of ARGMAX."""

@@ -1,0 +1,1 @@
+"""RESCALE: as a loop, in the epilogue of sums, and around elementwise operators."""

@@ -1,0 +1,1 @@
+"""TABLE: look-ups in vectors."""

@@ -1,0 +1,246 @@
+"""Compiled loops of the tensor operators that stand on the tile: convolution and matrix product.
+
+Geometry travels in one int64 array, whose places are named in `Geometry`, to keep signatures few. A unit of work is a
+block of output rows of one image times a group of column panels; each unit packs the input rows it needs (zero point
+subtracted, padding as zeros) into the worker's own buffer, where every tile reads its rows in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._jit import inline, jit, panels_of
+from .._jit.variants import MOST_ROWS
+from ..layout.lines import fill
+from ..scale.accumulators import NR
+from .geometry import (  # fmt: skip
+    BLOCK,
+    BLOCKS,
+    CHANNELS,
+    CUT,
+    DEPTH,
+    FIRST_X,
+    FIRST_Y,
+    GROUPS,
+    HEIGHT,
+    IN_HEIGHT,
+    IN_PLACE,
+    IN_WIDTH,
+    JUMP_X,
+    JUMP_Y,
+    MERGE,
+    PADDING,
+    PANELS,
+    PITCH,
+    REPEAT,
+    STEP_X,
+    STEP_Y,
+    STEPS,
+    TAIL,
+    WIDTH,
+    ZERO,
+)
+from .micro_kernel import tiles_pairs, tiles_quads
+
+
+@inline
+def convert(source: Any, zero: int, target: Any) -> None:
+    """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
+    for i in range(len(target)):
+        target[i] = source[i] - zero
+
+
+@jit
+def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
+    """Copy `count` input rows from row `top` on to the buffer `a`, ZERO subtracted; outside the input stands PADDING.
+
+    Of float32, ZERO is 0 and subtracting it changes nothing.
+    """
+    depth, repeat, zero, padding, pitch = g[DEPTH], g[REPEAT], g[ZERO], g[PADDING], g[PITCH]
+    columns = pitch // (depth * repeat)
+    for r in range(count):
+        y = top + r * g[STEP_Y]
+        row = a[r * pitch : (r + 1) * pitch]
+        if y < 0 or y >= g[IN_HEIGHT]:
+            fill(padding, row)
+            continue
+        start = (image * g[IN_HEIGHT] + y) * g[IN_WIDTH] * depth
+        source = x[start : start + g[IN_WIDTH] * depth]
+        if g[STEP_X] == 1 and repeat == 1:
+            before = min(-g[FIRST_X], columns) * depth
+            inside = max(0, min(columns + g[FIRST_X], g[IN_WIDTH]) * depth)
+            fill(padding, row[:before])
+            convert(source, zero, row[before : before + inside])
+            fill(padding, row[before + inside :])
+        else:
+            pack_columns_apart(source, g, zero, columns, row)
+
+
+@jit
+def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -> None:
+    """One row with a step between columns, or with every channel repeated."""
+    depth, repeat = g[DEPTH], g[REPEAT]
+    for p in range(columns):
+        column = g[FIRST_X] + p * g[STEP_X]
+        pixel = row[p * depth * repeat : (p + 1) * depth * repeat]
+        if column < 0 or column >= g[IN_WIDTH]:
+            fill(g[PADDING], pixel)
+        elif repeat == 1:
+            convert(source[column * depth : (column + 1) * depth], zero, pixel)
+        else:
+            for i in range(depth):
+                fill(source[column * depth + i] - zero, pixel[i * repeat : (i + 1) * repeat])
+
+
+@inline
+def pack_block(x: Any, g: Any, image: int, first: int, lines: int, a: Any) -> None:
+    """The input of `lines` output rows, from row `first` on."""
+    pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
+
+
+@inline
+def straight(start: int, step: int, pixels: int, rows: Any) -> None:
+    """Rows at equal distances; the last one repeats to fill a tile."""
+    for p in range(pixels + MOST_ROWS):
+        rows[p] = start + min(p, pixels - 1) * step
+
+
+@jit
+def row_starts(g: Any, pixels: int, rows: Any) -> None:
+    """Where each output pixel's first input element lies in the packed buffer; the last one repeats to fill a tile."""
+    for p in range(pixels + MOST_ROWS):
+        pixel = min(p, pixels - 1)
+        line = pixel // g[WIDTH]
+        rows[p] = line * g[JUMP_Y] * g[PITCH] + (pixel - line * g[WIDTH]) * g[JUMP_X]
+
+
+@inline
+def group_panels(simd: Any, g: Any, group: int) -> Any:
+    """The first panel of a group, and the one behind its last. Groups are cut where tiles are, unless CUT is set."""
+    across = 1 if g[CUT] != 0 else panels_of(simd)
+    tiles = -(-g[PANELS] // across)
+    return tiles * group // g[GROUPS] * across, min(g[PANELS], tiles * (group + 1) // g[GROUPS] * across)
+
+
+@inline
+def from_input(x: Any, a: Any, g: Any) -> Any:
+    """What tiles read: the input itself where it is IN_PLACE."""
+    return x if g[IN_PLACE] != 0 else a
+
+
+@inline
+def from_copy(x: Any, a: Any, g: Any) -> Any:
+    return a
+
+
+def _conv(tiles: Any, width: int, source_of: Any) -> Any:
+    @jit
+    def conv(
+        simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
+        rows: Any, c: Any, low: int, high: int,
+    ) -> int:  # fmt: skip
+        """CONV2D of integers, with the epilogue: bias, scale, zero point, clip."""
+        size = g[STEPS] * width * NR
+        unit = low
+        while unit < high:
+            group, block = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS]
+            image = unit // g[GROUPS] // g[BLOCKS]
+            blocks = min(g[MERGE], high - unit, g[BLOCKS] - block)
+            first = block * g[BLOCK]
+            lines = min(blocks * g[BLOCK], g[HEIGHT] - first)
+            pixels = lines * g[WIDTH]
+            source = source_of(x, a, g)
+            if unit == low or group == 0:
+                if g[IN_PLACE] != 0:
+                    straight(first * g[PITCH], g[PITCH], pixels, rows)
+                else:
+                    pack_block(x, g, image, first, lines, a)
+                    row_starts(g, pixels, rows)
+            base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
+            panel, end = group_panels(simd, g, group)
+            while panel < end:
+                across = min(panels_of(simd), end - panel)
+                columns = min(across * NR, g[CHANNELS] - panel * NR)
+                tiles(
+                    simd, source, rows, pixels, b, panel * size, size, across, c, offsets, g[STEPS], e32, e64,
+                    g[PANELS] * NR, panel * NR, limits, out, base + panel * NR, g[CHANNELS], columns,
+                )  # fmt: skip
+                panel += across
+            unit += blocks
+        return -1
+
+    return conv
+
+
+# for each of epilogue.FORMS
+conv_quads = [_conv(tiles, 4, from_input) for tiles in tiles_quads]
+conv_pairs = [_conv(tiles, 2, from_copy) for tiles in tiles_pairs]  # of int8: zero points are subtracted
+conv_pairs_int16 = [_conv(tiles, 2, from_input) for tiles in tiles_pairs]
+high_pairs = tiles_pairs[0]  # compiled code can't see lists
+
+
+@inline
+def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int, out: Any, to: int, g: Any) -> None:
+    """out[to + r * CHANNELS + channel + j] = c[panel, r, NR] + bias for `rows` of the tile's `pitch` rows."""
+    for p in range(across):
+        first = channel + p * NR
+        count = min(NR, g[CHANNELS] - first)
+        for r in range(rows):
+            at = to + r * g[CHANNELS] + first
+            add(
+                c[(p * pitch + r) * NR : (p * pitch + r) * NR + count],
+                bias[first : first + count],
+                out[at : at + count],
+            )
+
+
+@inline
+def add(first: Any, second: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = first[i] + second[i]
+
+
+@jit
+def matmul_pairs(
+    simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
+    rows: Any, c: Any, b: Any, low: int, high: int,
+) -> int:  # fmt: skip
+    """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
+    height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
+    size = g[STEPS] * 2 * NR
+    for unit in range(low, high):
+        group, block, batch = unit % g[GROUPS], unit // g[GROUPS] % g[BLOCKS], unit // g[GROUPS] // g[BLOCKS]
+        first = block * g[BLOCK]
+        lines = min(g[BLOCK], height - first)
+        if unit == low or group == 0:
+            source = (batch * height + first) * depth
+            convert(x[source : source + lines * depth], g[ZERO], a[: lines * depth])
+            straight(0, depth, lines, rows)
+        panel, end = group_panels(simd, g, group)
+        while panel < end:
+            across = min(panels_of(simd), end - panel)
+            columns = min(across * NR, width - panel * NR)
+            for p in range(across):
+                column = (panel + p) * NR
+                count = min(NR, width - column)
+                pack_panel(
+                    y, batch * depth * width + column, depth, width, count, g[REPEAT], b[p * size : (p + 1) * size]
+                )
+            to = (batch * height + first) * width + panel * NR
+            high_pairs(
+                simd, a, rows, lines, b, 0, size, across, c, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
+                panel * NR, limits, out, to, width, columns,
+            )  # fmt: skip
+            panel += across
+    return -1
+
+
+@jit
+def pack_panel(y: Any, source: int, depth: int, width: int, count: int, zero: int, b: Any) -> None:
+    """One panel of a matrix [depth, width] in pairs along depth; missing columns and the odd last row are zeros."""
+    fill(0, b)
+    for k in range(depth):
+        row = y[source + k * width : source + k * width + count]
+        pairs = b[k // 2 * 2 * NR + k % 2 : (k // 2 + 1) * 2 * NR]
+        for j in range(count):
+            pairs[2 * j] = row[j] - zero

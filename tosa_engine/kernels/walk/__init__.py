@@ -1,0 +1,1 @@
+"""The compiled walk over the steps of a plan, and how workers share it."""

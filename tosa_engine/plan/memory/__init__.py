@@ -1,0 +1,1 @@
+"""Where a plan keeps tensors: views, shared bytes, lifetimes and the arena."""

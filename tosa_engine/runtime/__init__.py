@@ -1,0 +1,1 @@
+"""What runs a plan: memory of a run, workers, programs, verdicts and sessions."""

@@ -1,0 +1,284 @@
+"""Running graphs: `Session`.
+
+A session makes a plan for each set of probed tensors, and keeps it with its memory for later runs. Runs may come from
+several threads at once: each has memory of its own. Where the graph has variables, runs wait for each other. Every
+output element is computed by one unit of work in one order, so that the number of threads doesn't change a byte.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import OrderedDict
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..check import validate
+from ..errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
+from ..feeds import check_feeds, unsigned_borders
+from ..graph import Graph
+from ..plan import Plan, Step, expand, make_plan
+from ..plan.batch import in_part
+from ..probe import name_of, select
+from ..state import SessionVariables
+from ..target import Target
+from .batch_parallel import plan_in_parts
+from .pool import Prepared
+from .team import Team
+from .verdict import compare, violation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..graph import Tensor
+    from ..probe import Watcher
+    from ..types import Array, DType, Shape
+    from .workspace import Workspace
+
+    Watched = tuple[Watcher, frozenset[str]]
+
+MOST_THREADS: Final = 16
+PLANS: Final = 4  # kept, by the set of probed tensors
+
+
+@dataclass(frozen=True)
+class Port:
+    """A graph input or output: `dtype` is the numpy dtype of its arrays, `tosa_type` the number format.
+
+    `unsigned`: RESCALE reads or writes its bits as those of an unsigned integer, which neither type says.
+    """
+
+    name: str
+    shape: Shape
+    dtype: np.dtype[Any]
+    tosa_type: DType
+    unsigned: bool = False
+
+
+class Session:
+    """A graph, ready to run.
+
+    Args:
+        path_or_graph: a model file (`tosa_engine.load`) or a graph; the graph isn't changed.
+        threads: workers of one run, the caller's thread among them; None takes one per processor, 16 at most.
+        target: what the graph is checked against; None accepts all profiles and extensions, at level 8K.
+        checked: every operator is computed by its kernel, unfused, and by the oracle, which tests every REQUIRE; any
+            difference (of floats: beyond rounding) is an internal error. Slow.
+
+    Raises:
+        TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads.
+    """
+
+    def __init__(
+        self,
+        path_or_graph: str | os.PathLike[str] | Graph,
+        threads: int | None = None,
+        *,
+        target: Target | None = None,
+        checked: bool = False,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise UsageError(f"threads must be at least 1, got {threads}")
+        self.threads = threads if threads is not None else min(_processors(), MOST_THREADS)
+        self.checked = checked
+        given = path_or_graph if isinstance(path_or_graph, Graph) else _load(path_or_graph)
+        validate(given, target)
+        self.graph = expand(given)
+        self._fed = list(self.graph.inputs)
+        unsigned = unsigned_borders(self.graph)
+        self.inputs = [_port(t, unsigned) for t in self._fed]
+        self.outputs = [_port(t, unsigned) for t in self.graph.outputs]
+        self._names = [p.name for p in self.outputs]
+        self._plans: OrderedDict[frozenset[str], Prepared] = OrderedDict()
+        self._lock = threading.Lock()
+        self._team = Team(self.threads)
+        self._level = (target or Target()).level
+        self._variables = SessionVariables()
+        self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
+
+    def run(
+        self, names: Sequence[str] | None, feeds: Mapping[str, Array], probes: Sequence[Watcher] | None = None
+    ) -> list[Array]:
+        """Outputs as new arrays, in the order of `names` (None: all, in the graph's order).
+
+        Args:
+            names: names of graph outputs.
+            feeds: one array per graph input, by name, in the port's dtype and shape; nothing is cast.
+            probes: see `tosa_engine.probe`.
+
+        Raises:
+            DataError: inputs are missing, unknown, or of the wrong dtype, shape or range (all of them at once).
+            UsageError: `names` or a probe names something that the graph doesn't have.
+            RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
+                keep the values that they had before.
+        """
+        wanted = self._names if names is None else list(names)
+        self._check(wanted, feeds, self._fed)
+        watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
+        everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
+        prepared = self._prepared(everything.union(*(names for _, names in watched)))
+        found = self._run(prepared, wanted, feeds, watched)
+        if found is None:
+            raise self._violation(wanted, feeds)
+        return found
+
+    def _run(
+        self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
+    ) -> list[Array] | None:
+        """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
+        if prepared.plan.apart:
+            return self._run_apart(prepared, wanted, feeds, ())
+        workspace, parts = prepared.borrow(self.threads), prepared.plan.parts
+        try:
+            with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
+                if watched:
+                    workspace.around.look = lambda region, its, step: self._look(region, its, step, watched)
+                main, ports = self.graph.regions[0].name, {port.name: port for port in self.outputs}
+                found = [np.empty(ports[name].shape, ports[name].dtype) for name in wanted]
+                for part in range(parts):
+                    for name, array in feeds.items():
+                        np.copyto(workspace.view(name), in_part(array, part, parts))
+                    self._look(main, workspace, None, watched)
+                    failed = self._team.walk(
+                        workspace.program, lambda step: self._after(main, workspace, step, watched)
+                    )
+                    if failed is not None and parts > 1:
+                        return None
+                    if failed is not None:
+                        violation(workspace, failed)
+                    for name, array in zip(wanted, found, strict=True):
+                        np.copyto(in_part(array, part, parts), workspace.view(name))
+                return found
+        finally:
+            workspace.around.look = None
+            prepared.give_back(workspace)
+
+    def run_each(self, names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
+        """The outputs of several runs, as `run` gives them, one run after the other along a new axis 0.
+
+        Where there are several threads, each does whole runs, in memory of its own; for networks too small to be worth
+        sharing step by step this is faster. Where the graph has variables, runs follow each other.
+
+        Args:
+            feeds: one array per graph input, with an axis of the same length in front of the port's.
+
+        Raises:
+            TosaEngineError: what `run` raises, for the first of the runs where a REQUIRE doesn't hold.
+        """
+        wanted = self._names if names is None else list(names)
+        given: Mapping[str, Any] = feeds
+        runs = next((len(a) for a in given.values() if isinstance(a, np.ndarray) and a.ndim), 1)
+        self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
+        prepared = None if self.checked or self._stateful or not (runs and self._fed) else self._prepared(frozenset())
+        if prepared is not None and prepared.is_compiled:
+            found = self._run_apart(prepared, wanted, feeds, (runs,))
+            if found is not None:
+                return found
+        each = [self.run(wanted, {name: array[i] for name, array in feeds.items()}) for i in range(runs)]
+        ports = {port.name: port for port in self.outputs}
+        joined = [np.empty((runs, *ports[name].shape), ports[name].dtype) for name in wanted]
+        for i, outputs in enumerate(each):
+            for array, output in zip(joined, outputs, strict=True):
+                array[i] = output
+        return joined
+
+    def _run_apart(
+        self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], runs: Shape
+    ) -> list[Array] | None:
+        """Outputs, whose parts the workers share, of several `runs` along an axis in front. None: a REQUIRE failed."""
+        ports = {port.name: port for port in self.outputs}
+        found = {name: np.empty((*runs, *ports[name].shape), ports[name].dtype) for name in wanted}
+        with prepared.borrowed_apart(self.threads) as apart:
+            if not apart.run(self._team, math.prod(runs) * prepared.plan.parts, feeds, found):
+                return None
+        return [found[name] if name not in wanted[:i] else found[name].copy() for i, name in enumerate(wanted)]
+
+    def state(self) -> dict[str, Array]:
+        """The values of the graph's variables that were written, by name, as new arrays (specification 2.17)."""
+        return self._variables.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Give all variables the values of a `state()`; variables that it lacks are as before the first run.
+
+        Raises:
+            DataError: the graph declares no such variable, or one of another dtype or shape (all of them at once).
+        """
+        self._variables.restore(self.graph, state)
+
+    def reset(self) -> None:
+        """Forget all variables: the next run finds what the first one found."""
+        self._variables.restore(self.graph, {})
+
+    def plan(self, keep: frozenset[str] = frozenset()) -> Plan:
+        """The plan of runs without probes, or of runs that probe `keep`."""
+        return self._prepared(keep).plan
+
+    def _check(self, wanted: list[str], feeds: Mapping[str, Array], fed: Sequence[Tensor]) -> None:
+        unknown = [name for name in wanted if name not in self._names]
+        if unknown:
+            raise UsageError(f"unknown output: {', '.join(unknown)}; the graph's outputs: {', '.join(self._names)}")
+        given: Mapping[str, Any] = feeds
+        odd = {name: type(value).__name__ for name, value in given.items() if not isinstance(value, np.ndarray)}
+        if odd:
+            raise_all([DataError(f"wanted a numpy array, got {kind}", tensor=name) for name, kind in odd.items()])
+        check_feeds(fed, feeds)
+
+    def _violation(self, wanted: list[str], feeds: Mapping[str, Array]) -> TosaEngineError:
+        """What failed in a part, as it fails when all samples run at once."""
+        plan = make_plan(self.graph.copy(), level=self._level)
+        try:
+            self._run(Prepared(plan, violation), wanted, feeds, ())
+        except RequireViolation as found:
+            return found
+        return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
+
+    def _prepared(self, keep: frozenset[str]) -> Prepared:
+        with self._lock:
+            if keep not in self._plans:
+                graph = self.graph.copy()  # a plan records folded constants in its graph
+                if keep or self.checked:
+                    plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
+                else:
+                    plan = plan_in_parts(graph, self._level, self.threads)
+                self._plans[keep] = Prepared(plan, violation, compare if self.checked else None)
+                while len(self._plans) > PLANS:
+                    self._plans.popitem(last=False)
+            self._plans.move_to_end(keep)
+            return self._plans[keep]
+
+    def _after(self, main: str, workspace: Workspace, step: Step, watched: Sequence[Watched]) -> None:
+        """What happens behind a step of the main block: checks and probes."""
+        if self.checked:
+            compare(workspace, step)
+        self._look(main, workspace, step, watched)
+
+    def _look(self, region: str, workspace: Workspace, step: Step | None, watched: Sequence[Watched]) -> None:
+        """Show probes what a step of a region wrote; None stands for the start."""
+        for probe, names in watched:
+            for node, tensor in workspace.written_by(step):
+                name = name_of(self.graph, region, tensor)
+                if name in names:
+                    value = workspace.view(tensor).copy()
+                    value.flags.writeable = False
+                    probe(node, name, value)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _load(path: str | os.PathLike[str]) -> Graph:
+    from ..load import load
+
+    return load(path)
+
+
+def _port(tensor: Tensor, unsigned: set[str]) -> Port:
+    assert tensor.shape is not None
+    return Port(tensor.name, tensor.shape, tensor.dtype.storage, tensor.dtype, tensor.name in unsigned)
