@@ -67,7 +67,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class OfficialRunner:
-    """How tests are run: `engine` executes the graphs, they are checked against `target`, `folder` keeps logs.
+    """How tests are run: `engine` executes the graphs, which are checked against `target` and `version`, `folder` keeps
+    logs.
 
     `resume`: what the same sources gave for the same tests is taken again. `anew`: the reference model runs them all,
     otherwise those alone for which it hasn't run before.
@@ -75,6 +76,7 @@ class OfficialRunner:
 
     engine: str
     target: str
+    version: str
     folder: Path
     resume: bool = False
     anew: bool = False
@@ -114,6 +116,7 @@ class OfficialRunner:
             sys.executable, str(HERE / "timed_runner.py"), str(ends), "--test-list", str(listed), "-j1", "--no-color",
             "--profile", "all", "--extension", "all", "--xunit-file", str(xunit), "--sut-module", PLUG_IN,
             "--sut-module-args", f"{PLUG_IN}:engine={self.engine}", f"{PLUG_IN}:target={self.target}",
+            f"{PLUG_IN}:version={self.version}",
         ]  # fmt: skip
         ran = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=self.folder, env=environment(HERE)
@@ -125,7 +128,7 @@ class OfficialRunner:
 
     def _key(self, tests: Sequence[Path]) -> str:
         """Says which tests these are and which sources run them."""
-        digest = hashlib.sha256(repr((self.engine, self.target, [str(t) for t in tests])).encode())
+        digest = hashlib.sha256(repr((self.engine, self.target, self.version, [str(t) for t in tests])).encode())
         for folder in (Path(tosa_engine.__file__).parent, HERE):
             for source in sorted(folder.rglob("*.py")):
                 digest.update(source.read_bytes())

@@ -3,6 +3,7 @@
     python conformance/run.py add RESCALE conv2d_3x3    these operators
     python conformance/run.py                           the integer selection
     python conformance/run.py --profile fp              the floating-point selection; --profile all: every selection
+    python conformance/run.py --tosa-version 1.1-draft  the tests of that version, checked against it
     python conformance/run.py --without conv2d          all operators but these
     python conformance/run.py --seeds 1 2 3             unofficial tests with other seeds, all operators
     python conformance/run.py --files                   the official tests' graphs, written and read back
@@ -27,6 +28,7 @@ import record
 from official_runner import OfficialRunner, write_xunit
 from other_seeds import generate_seed, kinds_of, operator_of, spread
 from suite_cache import (
+    RELEASES,
     SELECTIONS,
     Part,
     Selection,
@@ -36,6 +38,7 @@ from suite_cache import (
     known_operators,
     listed,
     parts_of,
+    selections,
     size,
     test_names,
     tests_in,
@@ -43,7 +46,7 @@ from suite_cache import (
 )
 
 from tosa_engine.compliance import ENGINES, Totals
-from tosa_engine.errors import TosaEngineError
+from tosa_engine.errors import TosaEngineError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.coverage:
             return _coverage(options)
-        names = list(SELECTIONS) if options.profile == "all" else [options.profile]
-        return max(_selected(options, SELECTIONS[name]) for name in names)
+        there = selections(options.tosa_version)
+        if options.profile not in (*there, "all"):
+            raise UsageError(f"no selection '{options.profile}' of version {options.tosa_version}: {', '.join(there)}")
+        names = list(there) if options.profile == "all" else [options.profile]
+        return max(_selected(options, there[name]) for name in names)
     except TosaEngineError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return problem.exit_code
@@ -81,6 +87,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="such as add, ADD or conv2d_3x3")
     parser.add_argument("--profile", choices=[*SELECTIONS, "all"], default="int", help="which selection (int)")
+    parser.add_argument("--tosa-version", choices=list(RELEASES), default="1.0", help="whose tests (1.0)")
     parser.add_argument("--ci", action="store_true", help=f"only {' '.join(CI_PARTS)}")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="unofficial tests with these seeds instead")
     parser.add_argument("--tests", type=int, default=SEED_TESTS, metavar="N", help=f"of all seeds ({SEED_TESTS})")
@@ -109,6 +116,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--without is for the suite")
     if options.record and (options.ci or options.operators or options.engine != "kernels"):
         parser.error("--record is for all operators on the kernels")
+    if options.record and RELEASES[options.tosa_version] != Selection.version:
+        parser.error(f"--record is for version {Selection.version}")
     if options.jobs < 1 or options.tests < 1:
         parser.error("--jobs and --tests are at least 1")
     return options
@@ -170,8 +179,9 @@ def _files(options: argparse.Namespace, selection: Selection, cache: Path) -> in
 def _coverage(options: argparse.Namespace) -> int:
     """Say which names of the complete list no selection has, as far as the tests are generated."""
     cache = options.cache.resolve() / f"tosa-tools-{tools_version()}"
-    complete = all_names(Selection.version, cache)
-    made = {name: test_names(selection, cache / selection.key) for name, selection in SELECTIONS.items()}
+    complete = all_names(RELEASES[options.tosa_version], cache)
+    there = selections(options.tosa_version)
+    made = {name: test_names(selection, cache / selection.key) for name, selection in there.items()}
     missing = sorted(complete - set().union(*made.values()))
     for name, its in made.items():
         print(f"{name}: {len(its)} tests, {len(complete & its)} of the {len(complete)} names of the complete list")
@@ -193,7 +203,9 @@ def _run(
     A group's tests are found, run and noted before the next group's: the disk need not hold all of them at once.
     """
     start = time.monotonic()
-    runner = OfficialRunner(options.engine, selection.target, cache / "results", options.resume, options.anew)
+    runner = OfficialRunner(
+        options.engine, selection.target, selection.tosa_version, cache / "results", options.resume, options.anew
+    )
 
     def run(name: str) -> Batch:
         suite = [part.operator for part in groups[name]] if name.startswith("suite") else []

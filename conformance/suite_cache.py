@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EMPTIED = "emptied"
+RELEASES: Final = {"1.0": "1.0.2", "1.1-draft": "1.1.0-draft"}  # by the versions of targets, as the generator says
 KEPT = ("desc.json", "test.json")
 HERE = Path(__file__).resolve().parent
 SIZED = re.compile(r"(?P<operator>.+)_\d+x\d+")  # conv2d_3x3: the tests of conv2d with this kernel
@@ -68,6 +69,11 @@ class Selection:
         return ",".join(names if "PRO-INT" in names else ["PRO-INT", *names])
 
     @property
+    def tosa_version(self) -> str:
+        """The version of the target that the tests' graphs are checked against."""
+        return next(version for version, release in RELEASES.items() if release == self.version)
+
+    @property
     def key(self) -> str:
         options = json.dumps({name: value for name, value in asdict(self).items() if value}, sort_keys=True)
         return f"{self.version}-{hashlib.sha256(options.encode()).hexdigest()[:10]}"
@@ -98,6 +104,13 @@ SELECTIONS: Final[Mapping[str, Selection]] = {
         profiles=("tosa-pro-int", "tosa-pro-fp"), extensions=(*Selection.extensions, *FLOATS), names="both.txt"
     ),
 }
+
+
+def selections(version: str) -> dict[str, Selection]:
+    """The named selections of a version; a list of names is one of the usual version's names."""
+    release = RELEASES[version]
+    usual = release == Selection.version
+    return {name: replace(one, version=release) for name, one in SELECTIONS.items() if usual or not one.names}
 
 
 @dataclass(frozen=True, order=True)

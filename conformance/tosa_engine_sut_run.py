@@ -4,6 +4,7 @@ Each test runs inside the runner's process. Arguments come as `--sut-module-args
 
     engine=kernels|oracle           what executes the graphs (kernels)
     target=PRO-INT,EXT-INT16,...    the profiles and extensions to check against (all)
+    version=1.0|1.1-draft           the version of TOSA to check against (the newest)
 
 The level is the runner's own `--tosa_level`.
 """
@@ -18,6 +19,7 @@ from tosa_engine import arrays
 from tosa_engine.compliance import ENGINES, Description, run_test
 from tosa_engine.errors import UsageError, Verdict
 from tosa_engine.target import Target
+from tosa_engine.versions import NEWEST
 
 LEVELS: Final = {"EIGHTK": "8K", "NONE": "none"}
 RESULTS: Final = {
@@ -34,7 +36,8 @@ class TosaSUTRunner(TosaTestRunner):
     def runTestGraph(self) -> tuple[TosaTestRunner.TosaGraphResult, str]:
         """The verdict and its reason; the outputs lie beside the description afterwards."""
         options = parse_options(self.runnerArgs)
-        target = Target.parse(options["target"].split(",") if options["target"] else None, LEVELS[self.args.tosa_level])
+        names = options["target"].split(",") if options["target"] else None
+        target = Target.parse(names, LEVELS[self.args.tosa_level], options["version"])
         description = Description.of(self.testDesc, self.testDirPath, self.descFile)
         outcome = run_test(description, ENGINES[options["engine"]], target)
         for name, path in description.outputs.items():
@@ -45,7 +48,7 @@ class TosaSUTRunner(TosaTestRunner):
 
 def parse_options(arguments: list[str]) -> dict[str, str]:
     """The arguments by name, with their defaults. Raises UsageError for what isn't one."""
-    options = {"engine": "kernels", "target": ""}
+    options = {"engine": "kernels", "target": "", "version": str(NEWEST)}
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals or name not in options:

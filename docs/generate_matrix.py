@@ -14,6 +14,7 @@ from tosa_engine.check import check
 from tosa_engine.kernels import KERNELS
 from tosa_engine.oracle import ORACLES
 from tosa_engine.spec import FAMILIES, TABLE
+from tosa_engine.versions import V1_0
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,9 +28,9 @@ INTRODUCTION = """# Conformance matrix
 Made from the op table, the registries of kernels and oracles and `conformance/results.json` by `make docs`: change
 those, not this page.
 
-One line for each row of the op table. *kernel* and *oracle* name the function that stands for the row. *official
-tests passed* counts the official tests of all selections ([RESULTS.md](../conformance/RESULTS.md)) whose outputs were
-right.
+One line for each row of the op table; a row that came after TOSA 1.0 says so. *kernel* and *oracle* name the function
+that stands for the row. *official tests passed* counts the official tests of all selections
+([RESULTS.md](../conformance/RESULTS.md)) whose outputs were right.
 *rules hit* are the operator's own ERROR_IFs that the row's example breaks when the table's mutator has been at work; a
 rule about other formats than the row's can't be broken there. The lines below say which rules no row hits (a test has
 it that there are none), and which rules rejected an official test that must be rejected.
@@ -75,7 +76,7 @@ def line(spec: OpSpec, row: Row, suite: Mapping[str, Any]) -> str:
     tests = suite.get("rows", {}).get(spec.name, {}).get(row.key, 0)
     cells = (
         spec.name,
-        f"`{row.key}`",
+        f"`{row.key}`{'' if row.since == V1_0 else f' (since {row.since})'}",
         "**none**" if kernel is None else f"`{kernel.prepare.__name__}`",
         "**none**" if oracle is None else f"`{oracle.__name__}`",
         str(tests or "-"),

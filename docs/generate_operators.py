@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tosa_engine.spec import FAMILIES
+from tosa_engine.versions import V1_0
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tosa_engine.spec import Argument, Attribute, OpSpec, Row
+    from tosa_engine.versions import Version
 
 PAGE = Path(__file__).with_name("operators.md")
 INTRODUCTION = """# Operators
@@ -19,7 +21,8 @@ Made from the op table (`tosa_engine/spec/`) by `make docs`: change the table, n
 
 *Rows* are the supported combinations of types; each has one kernel and one oracle of the same key. *Rules* carry the
 labels that errors show: `E` an ERROR_IF, `L` a limit of the level, `R` a REQUIRE on values. Names in braces stand for
-what the message shows. `ctc` marks inputs that must be compile-time constants.
+what the message shows. `ctc` marks inputs that must be compile-time constants. *Since* is the version of TOSA that an
+operator, a row or an attribute came with; without it, 1.0.
 """
 
 
@@ -41,7 +44,7 @@ def operator(spec: OpSpec) -> list[str]:
     type_names = list(spec.rows[0].types)
     return [
         f"### {spec.name}\n",
-        f"Specification {spec.section}; operator {spec.code} of the flatbuffer schema.\n",
+        f"Specification {spec.section}; operator {spec.code} of the flatbuffer schema{since(spec.since, '; ')}.\n",
         *table(("argument", "kind", "type", "shape", "rank"), arguments),
         *table(("row", "mode", *type_names, "needs"), (row(r, type_names) for r in spec.rows)),
         *table(("rule", "says"), rules(spec)),
@@ -56,12 +59,18 @@ def argument(a: Argument, kind: str) -> tuple[str, ...]:
 
 
 def attribute(a: Attribute) -> tuple[str, ...]:
-    return f"`{a.name}`", "attribute, optional" if a.optional else "attribute", f"`{a.type or a.kind}`", "", ""
+    marks = f"attribute{', optional' if a.optional else ''}{since(a.since, ', ')}"
+    return f"`{a.name}`", marks, f"`{a.type or a.kind}`", "", ""
 
 
 def row(r: Row, type_names: Sequence[str]) -> tuple[str, ...]:
     needs = " or ".join(" and ".join(together) for together in r.needs)
-    return f"`{r.key}`", r.mode, *(r.types[name].name for name in type_names), needs
+    return f"`{r.key}`", r.mode, *(r.types[name].name for name in type_names), needs + since(r.since, ", ")
+
+
+def since(version: Version, before: str) -> str:
+    """The version that something came with, after `before`; nothing where it is the first."""
+    return "" if version == V1_0 else f"{before}since {version}"
 
 
 def rules(spec: OpSpec) -> Iterable[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Is this graph legal for a target? All problems at once, each with its label (specification 1.3, 1.4, 2.1, 2.2).
 
 Labels: `OP.E1` ... are the ERROR_IFs of an operator; `OP.L1` ... its level checks; `OP.ctc.ARG` a compile-time
-constant that isn't; `OP.profile` types or attributes that the target lacks; `GRAPH.*` the rules of graphs.
+constant that isn't; `OP.profile` types or attributes that the target lacks; `OP.version` those that came with a
+later version than the target's; `GRAPH.*` the rules of graphs.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import types
-from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, raise_all
+from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, VersionError, raise_all
 from .graph import Composite
 from .infer import callees_first, infer_block, levels, regions_of, violations
 from .spec import TABLE
 from .target import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .graph import Block, Graph, Operator, Tensor
     from .spec.table import Call
     from .target import Level
@@ -100,6 +103,7 @@ def _block(block: Block, target: Target, graph: Graph | None, depth: int) -> lis
             problems += levels(seen, target.level)
             problems += _constants(seen, target)
             problems += _profile(seen, target)
+    problems += _versions(block, [call for _, call in bound], target)
     for tensor in block.tensors.values():
         problems += _size(tensor, target.level)
     for op in block.operators:
@@ -219,4 +223,35 @@ def _profile(call: Call, target: Target) -> list[TosaEngineError]:
         if extension is not None and extension not in target.extensions:
             message = f"{attribute.name} {value} needs {extension}, which the target lacks"
             problems.append(ProfileError(message, label=f"{call.spec.name}.profile.{attribute.name}", node=node))
+    return problems
+
+
+def _versions(block: Block, calls: Sequence[Call], target: Target) -> list[TosaEngineError]:
+    """What the target's version of the specification doesn't have: rows, attributes, and formats of other tensors."""
+    problems: list[TosaEngineError] = []
+    said: set[str] = set()
+    for call in calls:
+        newer = [p for seen in (call, call.inner) if seen is not None for p in _newer(seen, target)]
+        said |= {*call.operator.inputs, *call.operator.outputs} if newer else set()
+        problems += newer
+    for tensor in block.tensors.values():
+        if tensor.dtype.since > target.version and tensor.name not in said:
+            message = f"tensors of {tensor.dtype} need TOSA {tensor.dtype.since}, the target has {target.version}"
+            problems.append(VersionError(message, label="GRAPH.version", tensor=tensor.name))
+    return problems
+
+
+def _newer(call: Call, target: Target) -> list[TosaEngineError]:
+    spec, row, node = call.spec, call.row, call.operator.name
+    assert row is not None
+    problems: list[TosaEngineError] = []
+    if row.since > target.version:
+        what = spec.name if spec.since > target.version else f"{spec.name} with types {row.key}"
+        message = f"{what} needs TOSA {row.since}, the target has {target.version}"
+        problems.append(VersionError(message, label=f"{spec.name}.version", node=node))
+    for attribute in spec.attributes:
+        value = call[attribute.name]
+        if attribute.since > target.version and value != attribute.default:
+            message = f"{attribute.name} {value} needs TOSA {attribute.since}, the target has {target.version}"
+            problems.append(VersionError(message, label=f"{spec.name}.version.{attribute.name}", node=node))
     return problems

@@ -83,6 +83,10 @@ class ProfileError(GraphError):
     """The operator or its data types need a profile or an extension that the target lacks."""
 
 
+class VersionError(GraphError):
+    """The operator, its data types or an attribute came with a later version of TOSA than the target's."""
+
+
 class RequireViolation(TosaEngineError):
     """A REQUIRE doesn't hold for these inputs: verdict `unpredictable`. `index` is the first violating element of the
     tensor, `count` the number of its elements for which a REQUIRE of the operator doesn't hold.

@@ -167,6 +167,10 @@ class Graph:
     warnings: list[str] = field(default_factory=list)
 
     @property
+    def version_text(self) -> str:
+        return ".".join(map(str, self.version)) + ("-draft" if self.draft else "")
+
+    @property
     def main(self) -> Block:
         """The block that runs: the first block of the first region."""
         return self.regions[0].blocks[0]

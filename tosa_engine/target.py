@@ -1,4 +1,4 @@
-"""Targets: which profiles, extensions and level an execution is checked against (specification 1.3 and 1.4)."""
+"""Targets: which version, profiles, extensions and level graphs are checked against (specification 1.3 and 1.4)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .errors import UsageError
+from .versions import NEWEST, VERSIONS, Version
 
 PROFILES: Final = ("PRO-INT", "PRO-FP")
 EXTENSIONS: Final = (
@@ -44,28 +45,33 @@ LEVELS: Final = {level.name: level for level in (LEVEL_NONE, LEVEL_8K)}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A named set of profiles and extensions with one level. The default accepts everything the specification has."""
+    """A version of the specification with a set of profiles and extensions and one level.
+
+    The default accepts everything that any known version has.
+    """
 
     profiles: frozenset[str] = field(default_factory=lambda: frozenset(PROFILES))
     extensions: frozenset[str] = field(default_factory=lambda: frozenset(EXTENSIONS))
     level: Level = LEVEL_8K
+    version: Version = NEWEST
 
     @property
     def names(self) -> frozenset[str]:
         return self.profiles | self.extensions
 
     @classmethod
-    def parse(cls, names: list[str] | None = None, level: str = "8K") -> Target:
+    def parse(cls, names: list[str] | None = None, level: str = "8K", version: str = str(NEWEST)) -> Target:
         """A target from the names of profiles and extensions; None means all of them."""
         if level not in LEVELS:
             raise UsageError(f"unknown level '{level}'; choose from: {', '.join(LEVELS)}")
+        if version not in VERSIONS:
+            raise UsageError(f"unknown version '{version}' of TOSA; choose from: {', '.join(VERSIONS)}")
         if names is None:
-            return cls(level=LEVELS[level])
+            return cls(level=LEVELS[level], version=VERSIONS[version])
         upper = [n.upper().removeprefix("TOSA-") for n in names]
         unknown = [n for n in upper if n not in PROFILES and n not in EXTENSIONS]
         if unknown:
             known = ", ".join((*PROFILES, *EXTENSIONS))
             raise UsageError(f"unknown profile or extension: {', '.join(unknown)}; choose from: {known}")
-        return cls(
-            frozenset(n for n in upper if n in PROFILES), frozenset(n for n in upper if n in EXTENSIONS), LEVELS[level]
-        )
+        profiles, extensions = (frozenset(n for n in upper if n in known) for known in (PROFILES, EXTENSIONS))
+        return cls(profiles, extensions, LEVELS[level], VERSIONS[version])

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import ml_dtypes
 import numpy as np
 
+from .versions import V1_0, V1_1
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .versions import Version
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
@@ -22,7 +26,7 @@ class DType:
     `name` is the specification's name without `_t`; `schema` its name in the flatbuffer schema and `code` its number
     there; `bits` the width of one element; `storage` the numpy dtype that holds one element in memory (int48 in
     int64, int4 in int8, as the reference model does; bf16 and fp8 as dtypes of `ml_dtypes`); the formats of
-    microscaling are held as their bits.
+    microscaling are held as their bits. `since` is the first version of the specification that has the format.
     """
 
     name: str
@@ -33,7 +37,7 @@ class DType:
     kind: str  # "bool", "int", "float", "shape"
     minimum: int = 0
     maximum: int = 0
-    since: tuple[int, int] = (1, 0)
+    since: Version = V1_0
 
     @property
     def is_float(self) -> bool:
@@ -73,12 +77,12 @@ def _by_name(name: str) -> DType:
     return BY_NAME[name]
 
 
-def _int(name: str, schema: str, code: int, bits: int, storage: str, since: tuple[int, int] = (1, 0)) -> DType:
+def _int(name: str, schema: str, code: int, bits: int, storage: str, since: Version = V1_0) -> DType:
     low = -(1 << (bits - 1))
     return DType(name, schema, code, bits, np.dtype(storage), "int", low, -low - 1, since)
 
 
-def _float(name: str, schema: str, code: int, bits: int, storage: str | type, since: tuple[int, int] = (1, 0)) -> DType:
+def _float(name: str, schema: str, code: int, bits: int, storage: str | type, since: Version = V1_0) -> DType:
     return DType(name, schema, code, bits, np.dtype(storage), "float", since=since)
 
 
@@ -95,12 +99,12 @@ bf16: Final = _float("bf16", "BF16", 9, 16, ml_dtypes.bfloat16)
 shape: Final = DType("shape", "SHAPE", 10, 64, np.dtype("int64"), "shape", -(1 << 63), (1 << 63) - 1)
 fp8e4m3: Final = _float("fp8e4m3", "FP8E4M3", 11, 8, ml_dtypes.float8_e4m3fn)
 fp8e5m2: Final = _float("fp8e5m2", "FP8E5M2", 12, 8, ml_dtypes.float8_e5m2)
-fp6e2m3: Final = _float("fp6e2m3", "FP6E2M3", 13, 6, "uint8", (1, 1))
-fp6e3m2: Final = _float("fp6e3m2", "FP6E3M2", 14, 6, "uint8", (1, 1))
-fp4e2m1: Final = _float("fp4e2m1", "FP4E2M1", 15, 4, "uint8", (1, 1))
-fp8ue8m0: Final = _float("fp8ue8m0", "FP8UE8M0", 16, 8, "uint8", (1, 1))
-i64: Final = _int("i64", "INT64", 17, 64, "int64", (1, 1))
-mxint8: Final = _float("mxint8", "MXINT8", 18, 8, "int8", (1, 1))
+fp6e2m3: Final = _float("fp6e2m3", "FP6E2M3", 13, 6, "uint8", V1_1)
+fp6e3m2: Final = _float("fp6e3m2", "FP6E3M2", 14, 6, "uint8", V1_1)
+fp4e2m1: Final = _float("fp4e2m1", "FP4E2M1", 15, 4, "uint8", V1_1)
+fp8ue8m0: Final = _float("fp8ue8m0", "FP8UE8M0", 16, 8, "uint8", V1_1)
+i64: Final = _int("i64", "INT64", 17, 64, "int64", V1_1)
+mxint8: Final = _float("mxint8", "MXINT8", 18, 8, "int8", V1_1)
 
 ALL: Final[tuple[DType, ...]] = (
     bool_, i4, i8, i16, i32, i48, fp32, fp16, bf16, shape, fp8e4m3, fp8e5m2,

@@ -91,8 +91,10 @@ class Tools:
         self.made = ["operators/ew/add/add_1", "operators/ew/add/add_2", "operators/ew/add/add_ERRORIF"]
         self.ends, self.reference_ends, self.code = ENDS, ENDS, 0
         self.calls: list[str] = []
+        self.commands: list[list[str]] = []
 
     def __call__(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        self.commands.append(command)
         if "--output-directory" in command:
             self.calls.append(command[2])
             for test in self.made:
@@ -301,7 +303,38 @@ def test_no_tests_at_all_is_no_success(modules: Callable[[str], Any], tools: Too
     assert run_script(modules, tmp_path, "add") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--ci", "add"], ["--record", "add"], ["--jobs", "0"], ["--nonsense"]])
+@pytest.mark.parametrize(("version", "release"), [("1.0", "1.0.2"), ("1.1-draft", "1.1.0-draft")])
+def test_the_tests_of_a_version_are_checked_against_it(
+    modules: Callable[[str], Any], tools: Tools, tmp_path: Path, version: str, release: str
+) -> None:
+    assert run_script(modules, tmp_path, "add", "--tosa-version", version) == 0
+    generator, runner = tools.commands
+    assert generator[generator.index("--tosa-version") + 1] == release
+    assert f"tosa_engine_sut_run:version={version}" in runner
+    assert [path.name.startswith(f"{release}-") for path in (tmp_path / "tosa-tools-1").iterdir()] == [True]
+
+
+def test_a_list_of_names_is_one_of_a_version(
+    modules: Callable[[str], Any], tools: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_script(modules, tmp_path, "add", "--tosa-version", "1.1-draft", "--profile", "both") == 2
+    assert capsys.readouterr().err == "error: no selection 'both' of version 1.1-draft: int, fp\n"
+    assert tools.calls == []
+    assert run_script(modules, tmp_path, "add", "--tosa-version", "1.1-draft", "--profile", "all") == 0
+    assert len(tools.calls) == 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--ci", "add"],
+        ["--record", "add"],
+        ["--jobs", "0"],
+        ["--nonsense"],
+        ["--record", "--tosa-version", "1.1-draft"],
+        ["add", "--tosa-version", "1.2"],
+    ],
+)
 def test_usage(
     modules: Callable[[str], Any], tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ PACKAGES = ("tosa_engine", "quant", "lut")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 # A room may import from the rooms on its right, and from itself. Rooms are the longest prefix that is listed.
-FOUNDATION = {"tosa_engine.types", "tosa_engine.errors", "tosa_engine.target"}
+FOUNDATION = {"tosa_engine.versions", "tosa_engine.types", "tosa_engine.errors", "tosa_engine.target"}
 TABLE = FOUNDATION | {"tosa_engine.graph", "tosa_engine.spec"}
 GRAPHS = TABLE | {"tosa_engine.infer", "tosa_engine.check"}
 PLAN = GRAPHS | {
@@ -33,9 +33,10 @@ RUN = PLAN | {"tosa_engine.feeds", "tosa_engine.probe", "tosa_engine.load", "tos
 MAY_IMPORT: dict[str, set[str]] = {
     "lut": set(),
     "tosa_engine": {"tosa_engine.runtime"},
-    "tosa_engine.types": set(),
+    "tosa_engine.versions": set(),
+    "tosa_engine.types": {"tosa_engine.versions"},
     "tosa_engine.errors": set(),
-    "tosa_engine.target": {"tosa_engine.errors"},
+    "tosa_engine.target": {"tosa_engine.errors", "tosa_engine.versions"},
     "tosa_engine.graph": FOUNDATION,
     "tosa_engine.spec": FOUNDATION | {"tosa_engine.graph"},
     "tosa_engine.custom": TABLE,

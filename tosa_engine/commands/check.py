@@ -6,7 +6,18 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import add_custom, add_model, add_nnef, add_target, describe, import_custom, inverted_of, target_of, warn
+from .common import (
+    add_custom,
+    add_model,
+    add_nnef,
+    add_target,
+    describe,
+    import_custom,
+    inverted_of,
+    target_of,
+    warn,
+    warn_of_version,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -68,6 +79,7 @@ class _Check:
             return _flat(args.model, args.primitive)
         passed = _nnef_steps(args.model, args.strict, inverted_of(args)) if nnef else []
         graph = load(args.model, inverted_scales=inverted_of(args))
+        warn_of_version(graph, target)
         validate(graph, target)
         if args.ranges:
             return _ranges(graph, args.format)

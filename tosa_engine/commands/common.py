@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
+from ..versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,12 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         help=f"extensions of the target: {', '.join(EXTENSIONS)}; default: all, or none when --profile is given",
     )
     parser.add_argument("--level", choices=tuple(LEVELS), default="8K", help="level of the target; default: 8K")
+    parser.add_argument(
+        "--tosa-version",
+        choices=tuple(VERSIONS),
+        default=str(NEWEST),
+        help=f"version of TOSA of the target; default: {NEWEST}",
+    )
 
 
 def add_custom(parser: argparse.ArgumentParser) -> None:
@@ -75,16 +82,25 @@ def _names(text: str) -> list[str]:
 def target_of(args: argparse.Namespace) -> Target:
     """The target that the flags name. Raises UsageError for a name that the specification doesn't have."""
     if args.profile is None and args.extension is None:
-        return Target.parse(level=args.level)
+        return Target.parse(level=args.level, version=args.tosa_version)
     profiles = PROFILES if args.profile is None else args.profile
-    return Target.parse([*profiles, *(args.extension or ())], args.level)
+    return Target.parse([*profiles, *(args.extension or ())], args.level, args.tosa_version)
 
 
 def describe(target: Target) -> str:
-    """The target in one phrase: `PRO-INT, EXT-INT16, level 8K`."""
+    """The target in one phrase: `TOSA 1.0, PRO-INT, EXT-INT16, level 8K`; the newest version isn't named."""
     names = [name for name in (*PROFILES, *EXTENSIONS) if name in target.names]
     everything = len(names) == len(PROFILES) + len(EXTENSIONS)
-    return ", ".join([*(["all profiles and extensions"] if everything else names), f"level {target.level.name}"])
+    version = [] if target.version == NEWEST else [f"TOSA {target.version}"]
+    known = ["all profiles and extensions"] if everything else names
+    return ", ".join([*version, *known, f"level {target.level.name}"])
+
+
+def warn_of_version(graph: Graph, target: Target) -> None:
+    """Files say the version of the library that wrote them. What a graph uses decides, but readers look at it."""
+    if graph.version[:2] > target.version:
+        found = f"the file says TOSA {graph.version_text}, the target has {target.version}"
+        warn([f"{found}: readers of {target.version} may refuse the file, whatever it uses"])
 
 
 def add_nnef(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ def summary(graph: Graph) -> Summary:
     operators = Counter(op.op for block in blocks for op in block.operators)
     return {
         "source": graph.source,
-        "version": ".".join(map(str, graph.version)) + ("-draft" if graph.draft else ""),
+        "version": graph.version_text,
         "inputs": [_tensor(t) for t in graph.inputs],
         "outputs": [_tensor(t) for t in graph.outputs],
         "operators": dict(sorted(operators.items())),

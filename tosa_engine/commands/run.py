@@ -19,6 +19,7 @@ from .common import (
     inverted_of,
     load_model,
     target_of,
+    warn_of_version,
 )
 from .feeds import INPUT_HELP, INPUT_METAVAR, listed, read_elements, read_feeds
 
@@ -66,7 +67,9 @@ class _Run:
         from ..runtime.session import Session
 
         import_custom(args.custom)
-        session = Session(load_model(args.model, inverted_of(args)), args.threads, target=target, checked=args.checked)
+        graph = load_model(args.model, inverted_of(args))
+        warn_of_version(graph, target)
+        session = Session(graph, args.threads, target=target, checked=args.checked)
         given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         _no_floats_for_integers(given, session.inputs)
         feeds = _of_bits(given, session.inputs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..errors import DataError
+from ..versions import VERSIONS
 from . import schema
 
 if TYPE_CHECKING:
     from .schema import Record
 
-READABLE: Final = ((1, 0), (1, 1))
 _MXFP: Final = 1 << 1
 
 
@@ -24,7 +24,7 @@ def version(root: Record, file: str) -> tuple[tuple[int, int, int], bool]:
     if record is None:
         raise DataError(f"{file}: the graph has no version")
     major, minor, patch, draft = (record.get(f.name, f.default) for f in schema.VERSION.fields)
-    if (major, minor) not in READABLE:
+    if (major, minor) not in VERSIONS.values():
         raise DataError(
             f"{file}: the file is of TOSA version {major}.{minor}.{patch}; versions 1.0.x and 1.1 (draft) are read. "
             "Make the file anew from its source with the converter set to TOSA 1.0"

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import types
+from ..versions import V1_0
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..graph import Block, Graph, Operator, Tensor
     from ..types import Array, DType, Shape
+    from ..versions import Version
     from .case import Case
 
 NAN_MODES: Final = {"PROPAGATE": 1, "IGNORE": 2}
@@ -59,6 +61,7 @@ class Attribute:
     """An attribute. `kind`: i32, bool, i32[n], i32[rank], acc_type (a DType), one of `ENUMERATIONS`, value (a number
     of the type `type`), string, bytes, graph (the name of a region), dtype (a DType, the row's `type`) or array.
     `field` is its place in the flatbuffer table of the operator's attributes; None where files hold it elsewhere.
+    `since` is the first version of the specification that has it; before, operators do what `default` says.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Attribute:
     type: str = ""
     optional: bool = False
     default: Any = None
+    since: Version = V1_0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +78,14 @@ class Row:
     """One line of an operator's table of supported data types.
 
     `needs` lists alternatives; each is a set of profiles or extensions that the target must have together. `letters`
-    binds names that the row fixes (TABLE_SIZE).
+    binds names that the row fixes (TABLE_SIZE). `since` is the first version of the specification that has the row.
     """
 
     mode: str
     types: Mapping[str, DType]
     needs: tuple[tuple[str, ...], ...]
     letters: Mapping[str, int] = field(default_factory=dict)
-    since: tuple[int, int] = (1, 0)
+    since: Version = V1_0
 
     @property
     def key(self) -> str:
@@ -141,6 +145,11 @@ class OpSpec:
     def is_constant(self) -> bool:
         """Whether its values are in the graph: CONST, CONST_SHAPE."""
         return self.pure and not self.inputs
+
+    @property
+    def since(self) -> Version:
+        """The first version of the specification that has the operator: that of its oldest row."""
+        return min(row.since for row in self.rows)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -219,15 +228,23 @@ class Call:
         return self.row.types[argument.type]
 
 
-def row(mode: str, needs: str, *, letters: Mapping[str, int] | None = None, **formats: DType) -> Row:
+def row(
+    mode: str, needs: str, *, letters: Mapping[str, int] | None = None, since: Version = V1_0, **formats: DType
+) -> Row:
     """A row; `needs` is like "PRO-INT | PRO-FP" (alternatives) or "EXT-BF16 & EXT-FP8E4M3" (together)."""
-    return with_types(mode, needs, formats, letters)
+    return with_types(mode, needs, formats, letters, since)
 
 
-def with_types(mode: str, needs: str, formats: Mapping[str, DType], letters: Mapping[str, int] | None = None) -> Row:
-    """`row` for type variables whose names are computed."""
+def with_types(
+    mode: str,
+    needs: str,
+    formats: Mapping[str, DType],
+    letters: Mapping[str, int] | None = None,
+    since: Version = V1_0,
+) -> Row:
+    """`row` for type variables whose names are computed. No row is older than its formats."""
     alternatives = tuple(tuple(n.strip() for n in part.split("&")) for part in needs.split("|"))
-    return Row(mode, formats, alternatives, letters or {})
+    return Row(mode, formats, alternatives, letters or {}, max([since, *(f.since for f in formats.values())]))
 
 
 def tensor(name: str, type_: str, shape: str, rank: tuple[int, int | None], *, ctc: bool = False) -> Argument:
