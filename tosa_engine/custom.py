@@ -12,6 +12,7 @@ from .errors import ErrorIf, UsageError
 from .spec.case import Case
 from .spec.custom import ATTRIBUTES, CUSTOM, REGISTRY, CustomOperator
 from .spec.table import Argument, Call, Check, Limit, OpSpec, Require, Row, row, tensor, tensor_list
+from .spec.traits import OPAQUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +79,7 @@ def register(
         attributes=ATTRIBUTES,
         outputs=tuple(outputs),
         rows=tuple(rows),
+        traits=OPAQUE,
         shapes=shapes,
         example=example,
         sizes=sizes,

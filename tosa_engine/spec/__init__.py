@@ -1,7 +1,12 @@
-"""The op table: the only list of operators. `TABLE[name]` is the entry of an operator, `bind` sees a use through it."""
+"""The op table: the only list of operators. `TABLE[name]` is the entry of an operator, `bind` sees a use through it.
+
+`traits_of`, `is_constant` and `macs_of` ask it about operators of graphs that needn't be legal and may have composites,
+which are in no table.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from . import (
@@ -24,9 +29,12 @@ from . import (
 )
 from .bind import bind, bind_operator
 from .table import Argument, Attribute, Call, Check, Limit, OpSpec, Require, Row
+from .traits import OPAQUE, Traits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ..graph import Block, Operator
 
 FAMILIES: Final = (
     tensor_ops, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction, data_layout,
@@ -34,7 +42,37 @@ FAMILIES: Final = (
 )  # fmt: skip
 TABLE: Final[Mapping[str, OpSpec]] = {entry.name: entry for family in FAMILIES for entry in family.OPERATORS}
 
+
+def traits_of(operator: Operator) -> Traits:
+    """The traits of an operator; of a composite nothing is known but its body."""
+    entry = TABLE.get(operator.op)
+    return OPAQUE if entry is None else entry.traits
+
+
+def is_constant(operator: Operator) -> bool:
+    """Whether an operator only holds values."""
+    entry = TABLE.get(operator.op)
+    return entry is not None and entry.is_constant
+
+
+def macs_of(operator: Operator, block: Block) -> int:
+    """Multiply-accumulates of an operator: each of its weights, once at every position. 0 where shapes aren't known."""
+    weight = traits_of(operator).weight
+    if weight is None:
+        return 0
+    entry, names = TABLE[operator.op], (*operator.inputs, *operator.outputs)
+    shapes = {a.name: block.tensors[n].shape for a, n in zip(entry.arguments, names, strict=True)}
+    sizes = {
+        letter: size for name, shape in shapes.items()
+        for letter, size in zip(entry.letters(name), shape or (), strict=False)
+    }  # fmt: skip
+    weights = shapes[weight.argument]
+    if weights is None or not sizes.keys() >= set(weight.positions):
+        return 0
+    return math.prod(weights) * math.prod(sizes[letter] for letter in weight.positions)
+
+
 __all__ = [
     "FAMILIES", "TABLE", "Argument", "Attribute", "Call", "Check", "Limit", "OpSpec", "Require", "Row", "bind",
-    "bind_operator",
+    "bind_operator", "is_constant", "macs_of", "traits_of",
 ]  # fmt: skip

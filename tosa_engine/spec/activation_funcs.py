@@ -8,6 +8,7 @@ from ..types import i8, i16
 from .case import Case
 from .floats import FP, float_rows
 from .table import Attribute, Call, Check, OpSpec, Row, row, tensor
+from .traits import elementwise
 
 FLOAT_ROWS = float_rows(FP, "in_out_t")
 
@@ -49,6 +50,7 @@ CLAMP = OpSpec(
         row("signed 16", "EXT-INT16", in_out_t=i16),
         *FLOAT_ROWS,
     ),
+    traits=elementwise("input"),
     shapes=lambda c: [c["shape"]],
     checks=(
         Check(
@@ -93,6 +95,7 @@ def _activation(name: str, code: int, schema: str, section: str) -> OpSpec:
         attributes=(),
         outputs=CLAMP.outputs,
         rows=FLOAT_ROWS,
+        traits=elementwise("input"),
         shapes=lambda c: [c["shape"]],
         example=example,
     )

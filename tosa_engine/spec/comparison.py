@@ -9,6 +9,7 @@ from .broadcast import broadcast_checks, broadcast_shapes
 from .case import Case
 from .floats import FP, float_rows
 from .table import OpSpec, row, tensor
+from .traits import elementwise
 
 if TYPE_CHECKING:
     from .table import Row
@@ -28,6 +29,7 @@ def _comparison(name: str, code: int, schema: str, section: str) -> OpSpec:
         attributes=(),
         outputs=(tensor("output", "out_t", "shape", (0, None)),),
         rows=(row("signed 32", "PRO-INT", in_t=i32, out_t=bool_), *float_rows(FP, "in_t", out_t=bool_)),
+        traits=elementwise("input1", "input2"),
         shapes=broadcast_shapes,
         checks=broadcast_checks(name),
         example=example,

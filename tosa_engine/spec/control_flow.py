@@ -11,6 +11,7 @@ from .. import graph as g
 from ..types import bool_, count, i8
 from .case import Case
 from .table import Attribute, Check, Limit, OpSpec, Row, row, tensor, tensor_list
+from .traits import OPAQUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -161,6 +162,7 @@ COND_IF = OpSpec(
     attributes=(Attribute("then_graph", "graph", 0), Attribute("else_graph", "graph", 1)),
     outputs=(tensor_list("output_list", "output_shapes"),),
     rows=ROWS,
+    traits=OPAQUE,
     shapes=result_shapes("then_graph"),
     sizes=forms(("then_graph", "else_graph")),
     formats=lambda c: [t.dtype for t in outputs_of(block)] if (block := c.region("then_graph")) is not None else [],
@@ -203,6 +205,7 @@ WHILE_LOOP = OpSpec(
     attributes=(Attribute("cond_graph", "graph", 0), Attribute("body_graph", "graph", 1)),
     outputs=(tensor_list("output_list", "output_shapes"),),
     rows=ROWS,
+    traits=OPAQUE,
     shapes=lambda c: c["input_shapes"],
     sizes=forms(("cond_graph", "body_graph")),
     formats=lambda c: [t.dtype for t in c.tensors["input_list"]],

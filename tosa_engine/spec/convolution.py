@@ -22,6 +22,7 @@ from .spatial import (
     zero_point_check,
 )
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
+from .traits import Outside, Weight, Window, products, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,14 @@ def _limits(axes: str) -> tuple[Limit, ...]:
     return limits(*dilated, *pads, *of_attribute("stride", len(axes), "max_stride"))
 
 
+def _weight(rows: tuple[str, ...], channels: str, *places: str) -> Weight:
+    return Weight("weight", rows, channels, "bias", ("N", *places))
+
+
+def _window(*kernel: str) -> Window:
+    return Window(kernel, "stride", "pad", "dilation", Outside.ZERO, transposed=False)
+
+
 CONV2D = OpSpec(
     name="CONV2D",
     code=3,
@@ -118,6 +127,9 @@ CONV2D = OpSpec(
     outputs=(tensor("output", "out_t", "[N,OH,OW,OC]", (4, 4)),),
     rows=ROWS,
     sizes=spatial_sizes,
+    traits=products(
+        "input", terms=sizes("KH", "KW", "IC"), weight=_weight(("OC",), "IC", "OH", "OW"), window=_window("KH", "KW")
+    ),
     shapes=lambda c: [(c.N, output_size(c, "y", conv_span), output_size(c, "x", conv_span), c.OC)],
     limits=_limits("yx"),
     checks=_checks("CONV2D", "yx", lambda c: int(c.OC), "OC = {OC}"),
@@ -137,6 +149,12 @@ CONV3D = OpSpec(
     outputs=(tensor("output", "out_t", "[N,OD,OH,OW,OC]", (5, 5)),),
     rows=ROWS,
     sizes=spatial_sizes,
+    traits=products(
+        "input",
+        terms=sizes("KD", "KH", "KW", "IC"),
+        weight=_weight(("OC",), "IC", "OD", "OH", "OW"),
+        window=_window("KD", "KH", "KW"),
+    ),
     shapes=lambda c: [(c.N, *(output_size(c, axis, conv_span) for axis in "dyx"), c.OC)],
     limits=_limits("dyx"),
     checks=_checks("CONV3D", "dyx", lambda c: int(c.OC), "OC = {OC}"),
@@ -157,6 +175,9 @@ DEPTHWISE_CONV2D = OpSpec(
     outputs=(tensor("output", "out_t", "[N,OH,OW,C*M]", (4, 4)),),
     rows=ROWS,
     sizes=spatial_sizes,
+    traits=products(
+        "input", terms=sizes("KH", "KW"), weight=_weight(("C", "M"), "C", "OH", "OW"), window=_window("KH", "KW")
+    ),
     shapes=lambda c: [(c.N, output_size(c, "y", conv_span), output_size(c, "x", conv_span), c.C * c.M)],
     limits=_limits("yx"),
     checks=_checks("DEPTHWISE_CONV2D", "yx", lambda c: int(c.C * c.M), "C*M = {C} * {M}"),
@@ -207,6 +228,12 @@ TRANSPOSE_CONV2D = OpSpec(
     outputs=(tensor("output", "out_t", "[N,OH,OW,OC]", (4, 4)),),
     rows=ROWS,
     sizes=spatial_sizes,
+    traits=products(
+        "input",
+        terms=sizes("KH", "KW", "IC"),
+        weight=_weight(("OC",), "IC", "IH", "IW"),
+        window=Window(("KH", "KW"), "stride", "out_pad", "", Outside.NEVER, transposed=True),
+    ),
     shapes=lambda c: [(c.N, _transposed_size(c, "y"), _transposed_size(c, "x"), c.OC)],
     limits=limits(
         ("KH", "max_kernel"),

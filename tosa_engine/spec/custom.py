@@ -16,6 +16,7 @@ from ..types import i8
 from .case import Case
 from .control_flow import LIMITS
 from .table import Attribute, OpSpec, row, tensor_list
+from .traits import OPAQUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,6 +96,7 @@ CUSTOM = OpSpec(
     attributes=ATTRIBUTES,
     outputs=(tensor_list("output_list", "output_shapes"),),
     rows=(row("all", "PRO-INT | PRO-FP"),),
+    traits=OPAQUE,
     shapes=_shapes,
     limits=LIMITS,
     example=lambda r: (
@@ -118,6 +120,7 @@ REGISTRY[EXAMPLE] = CustomOperator(
         attributes=ATTRIBUTES,
         outputs=CUSTOM.outputs,
         rows=CUSTOM.rows,
+        traits=OPAQUE,
         shapes=lambda c: c["input_shapes"],
         example=CUSTOM.example,
     ),

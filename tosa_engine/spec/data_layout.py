@@ -8,6 +8,7 @@ from .. import types
 from .case import Case
 from .rearrange import INPUTS, OUTPUTS, REVERSE, SLICE, TILE, TRANSPOSE, known, output_shape, rows, shape_setter, values
 from .table import Argument, Attribute, Call, Check, Limit, OpSpec, Row, scalar, shape_input, tensor
+from .traits import AlongAxis, EachAxis, Entries, Memory, Reshaped, in_order, rearranged, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +59,7 @@ CONCAT = OpSpec(
     attributes=(Attribute("axis", "i32", 0),),
     outputs=OUTPUTS,
     rows=rows("EXT-INT16"),
+    traits=rearranged("input1", batch=("input1",), axes=AlongAxis("axis", keeps_rank=True), memory=Memory.PARTS),
     shapes=lambda c: [_concat_shape(c)],
     limits=(Limit("length of input1", "max_tensor_list_size", lambda c: len(c.shapes1)),),
     checks=(
@@ -120,6 +122,7 @@ PAD = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
+    traits=rearranged("input1", batch=("input1",), axes=EachAxis((Entries("padding", 2, 0),)), fill="pad_const"),
     shapes=lambda c: [known(_padded(c))],
     checks=(
         Check(
@@ -176,6 +179,7 @@ RESHAPE = OpSpec(
     attributes=(),
     outputs=(tensor("output", "in_out_t", "output_shape", (0, None)),),
     rows=rows("PRO-INT"),
+    traits=view(in_order, Reshaped("shape")),
     shapes=lambda c: [known(values(c, "shape"))],
     checks=(
         Check(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..types import bool_, i4, i8, i16, i32, i48
 from .case import Case
 from .floats import ALL, float_rows
 from .table import Check, OpSpec, Row, tensor, with_types
+from .traits import OPAQUE, Elementwise, in_order, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +68,7 @@ CONST = OpSpec(
     attributes=(),
     outputs=(tensor("output", "out_t", "shape", (0, None)),),
     rows=_rows("out_t"),
+    traits=OPAQUE,
     shapes=lambda c: [],
     checks=(values_check("CONST.E1"),),
     example=_const_example,
@@ -80,6 +83,7 @@ IDENTITY = OpSpec(
     attributes=(),
     outputs=(tensor("output", "in_out_t", "shape", (0, None)),),
     rows=_rows("in_out_t"),
+    traits=replace(view(in_order, None), elementwise=Elementwise(("input1",), "")),
     shapes=lambda c: [c["shape"]],
     example=_identity_example(),
 )

@@ -9,6 +9,7 @@ from .broadcast import broadcast_checks, broadcast_shapes
 from .case import Case
 from .floats import FP, float_rows
 from .table import Attribute, OpSpec, Require, Row, row, scalar, tensor
+from .traits import How, Moves, elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ ADD = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=ARITHMETIC_ROWS,
+    traits=elementwise("input1", "input2"),
     shapes=broadcast_shapes,
     checks=broadcast_checks("ADD"),
     requires=(Require("ADD.R1", "the sum is a value of in_out_t"),),
@@ -56,6 +58,7 @@ SUB = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=ARITHMETIC_ROWS,
+    traits=elementwise("input1", "input2"),
     shapes=broadcast_shapes,
     checks=broadcast_checks("SUB"),
     requires=(Require("SUB.R1", "the difference is a value of in_out_t"),),
@@ -71,6 +74,7 @@ MAXIMUM = OpSpec(
     attributes=NAN_MODE,
     outputs=OUTPUTS,
     rows=EXTREMUM_ROWS,
+    traits=elementwise("input1", "input2", moves=Moves(("input1", "input2"), How.CHOSEN, "", None)),
     shapes=broadcast_shapes,
     checks=broadcast_checks("MAXIMUM"),
     example=_example("MAXIMUM", nan_mode=True),
@@ -85,6 +89,7 @@ MINIMUM = OpSpec(
     attributes=NAN_MODE,
     outputs=OUTPUTS,
     rows=EXTREMUM_ROWS,
+    traits=elementwise("input1", "input2", moves=Moves(("input1", "input2"), How.CHOSEN, "", None)),
     shapes=broadcast_shapes,
     checks=broadcast_checks("MINIMUM"),
     example=_example("MINIMUM", nan_mode=True),
@@ -115,6 +120,7 @@ MUL = OpSpec(
         row("signed 32", "PRO-INT | PRO-FP", in_t=i32, out_t=i32),
         *float_rows(FP, "in_t", "out_t"),
     ),
+    traits=elementwise("input1", "input2"),
     shapes=broadcast_shapes,
     checks=broadcast_checks("MUL"),
     requires=(
@@ -147,6 +153,7 @@ TABLE = OpSpec(
         row("signed 8", "PRO-INT", in_t=i8, table_t=i8, out_t=i8, letters={"TABLE_SIZE": 256}),
         row("signed 16", "EXT-INT16", in_t=i16, table_t=i16, out_t=i32, letters={"TABLE_SIZE": 513}),
     ),
+    traits=elementwise("input1"),
     shapes=lambda c: [c["shape"]],
     requires=(Require("TABLE.R1", "the slope between neighbouring entries is a value of int16"),),
     example=_table_example,
@@ -184,6 +191,7 @@ def _plain(
         attributes=attributes,
         outputs=OUTPUTS,
         rows=rows,
+        traits=elementwise("input1", "input2"),
         shapes=broadcast_shapes,
         checks=broadcast_checks(name),
         requires=tuple(Require(f"{name}.R{i}", text) for i, text in enumerate(requires, 1)),

@@ -9,6 +9,7 @@ from .broadcast import broadcast_shape
 from .case import Case
 from .floats import FP, float_rows
 from .table import Call, Check, OpSpec, Row, row, tensor
+from .traits import How, Moves, elementwise
 
 if TYPE_CHECKING:
     from ..types import Shape
@@ -54,6 +55,7 @@ SELECT = OpSpec(
         row("signed 32", "PRO-INT", in_out_t=i32),
         *float_rows(FP, "in_out_t"),
     ),
+    traits=elementwise("input1", "input2", "input3", moves=Moves(("input2", "input3"), How.MOVED, "", None)),
     shapes=_shapes,
     checks=(
         Check(

@@ -9,6 +9,7 @@ from .case import Case
 from .floats import FP, float_rows
 from .spatial import zero_point_check
 from .table import OpSpec, Require, Row, row, scalar, tensor
+from .traits import elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ ABS = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=(row("signed 32", "PRO-INT", in_out_t=i32), *FLOAT_ROWS),
+    traits=elementwise("input1"),
     shapes=lambda c: [c["shape"]],
     requires=(Require("ABS.R1", "the absolute value is a value of in_out_t"),),
     example=_example("ABS"),
@@ -61,6 +63,7 @@ NEGATE = OpSpec(
         row("signed 32", "PRO-INT", in_out_t=i32, acc_t=i32),
         *float_rows(FP, "in_out_t", "acc_t"),
     ),
+    traits=elementwise("input1"),
     shapes=lambda c: [c["shape"]],
     checks=(
         zero_point_check("NEGATE.E1", "input1_zp", "in_out_t", "input1"),
@@ -81,6 +84,7 @@ def _plain(name: str, code: int, schema: str, section: str, rows: tuple[Row, ...
         attributes=(),
         outputs=OUTPUTS,
         rows=rows,
+        traits=elementwise("input1"),
         shapes=lambda c: [c["shape"]],
         example=_example(name),
     )

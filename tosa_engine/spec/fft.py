@@ -8,6 +8,7 @@ from ..types import fp32
 from .case import Case
 from .spatial import limits
 from .table import Attribute, Check, OpSpec, row, tensor
+from .traits import products, sizes
 
 if TYPE_CHECKING:
     from .table import Row
@@ -70,6 +71,7 @@ FFT2D = OpSpec(
         tensor("output_imag", "in_out_t", "[N,H,W]", (3, 3)),
     ),
     rows=ROWS,
+    traits=products("input_real", "input_imag", terms=lambda c: 2 * int(c["H"] * c["W"])),
     shapes=lambda c: [(c.N, c.H, c.W)] * 2,
     limits=LIMITS,
     checks=_checks("FFT2D"),
@@ -88,6 +90,7 @@ RFFT2D = OpSpec(
         tensor("output_imag", "in_out_t", "[N,H,W/2 + 1]", (3, 3)),
     ),
     rows=ROWS,
+    traits=products("input_real", terms=sizes("H", "W")),
     shapes=lambda c: [(c.N, c.H, c.W // 2 + 1)] * 2,
     limits=LIMITS,
     checks=_checks("RFFT2D"),

@@ -10,6 +10,7 @@ from .case import Case
 from .floats import FP, float_rows
 from .spatial import longer
 from .table import Attribute, Call, Check, Limit, OpSpec, Row, row, shape_input, tensor
+from .traits import samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -148,6 +149,7 @@ RESIZE = OpSpec(
         *float_rows(FP, "in_t", "out_t"),
     ),
     sizes=_sizes,
+    traits=samples("input"),
     shapes=lambda c: [(c.N, _output_size(c, "y"), _output_size(c, "x"), c.C)],
     limits=(_ratio("y"), _ratio("x")),
     checks=(

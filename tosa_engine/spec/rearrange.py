@@ -9,11 +9,13 @@ from ..types import bool_, i8, i16, i32
 from .case import Case
 from .floats import ALL, float_rows
 from .table import Attribute, Call, Check, OpSpec, Row, row, shape_input, tensor
+from .traits import AlongAxis, EachAxis, Entries, Permuted, rearranged, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..types import Shape
+    from .traits import Bound, View
 
 BOTH = "PRO-INT | PRO-FP"
 INPUTS = (tensor("input1", "in_out_t", "shape1", (1, None)),)
@@ -57,6 +59,11 @@ def _reverse_example(r: Row) -> Case:
     return Case("REVERSE").input("input1", t, (2, 3)).set(axis=1).output("output", t, (2, 3))
 
 
+def _reverse(c: Bound) -> View:
+    backwards = (slice(None),) * c["axis"] + (slice(None, None, -1),)
+    return lambda x: x[backwards]
+
+
 REVERSE = OpSpec(
     name="REVERSE",
     code=58,
@@ -66,6 +73,7 @@ REVERSE = OpSpec(
     attributes=(Attribute("axis", "i32", 0),),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
+    traits=view(_reverse, AlongAxis("axis", keeps_rank=True)),
     shapes=lambda c: [c["shape"]],
     checks=(
         Check(
@@ -104,6 +112,14 @@ def _longer_start(case: Case) -> None:
     case.const("start", types.shape, [1, 0, 0])
 
 
+def _slice(c: Bound) -> View:
+    start, size = c.constant("start"), c.constant("size")
+    assert start is not None
+    assert size is not None
+    region = tuple(slice(int(a), int(a) + int(n)) for a, n in zip(start, size, strict=True))
+    return lambda x: x[region]
+
+
 SLICE = OpSpec(
     name="SLICE",
     code=59,
@@ -113,6 +129,7 @@ SLICE = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
+    traits=view(_slice, EachAxis((Entries("start", 1, 0), Entries("size", 1, None)))),
     shapes=lambda c: [known(values(c, "size"))],
     checks=(
         Check(
@@ -188,6 +205,7 @@ TILE = OpSpec(
     attributes=(),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
+    traits=rearranged("input1", batch=("input1",), axes=EachAxis((Entries("multiples", 1, 1),))),
     shapes=lambda c: [known(_tiled(c))],
     checks=(
         Check(
@@ -227,6 +245,10 @@ def _transpose_example(r: Row) -> Case:
     return Case("TRANSPOSE").input("input1", t, (2, 3, 4)).set(perms=(2, 0, 1)).output("output", t, (4, 2, 3))
 
 
+def _transpose(c: Bound) -> View:
+    return lambda x: x.transpose(c["perms"])
+
+
 TRANSPOSE = OpSpec(
     name="TRANSPOSE",
     code=61,
@@ -236,6 +258,7 @@ TRANSPOSE = OpSpec(
     attributes=(Attribute("perms", "i32[rank]", 0),),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
+    traits=view(_transpose, Permuted("perms")),
     shapes=lambda c: [known(_permuted(c))],
     checks=(
         Check(

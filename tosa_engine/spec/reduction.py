@@ -8,6 +8,7 @@ from ..types import bf16, bool_, fp16, fp32, i8, i16, i32
 from .case import Case
 from .floats import FP, NEEDS, float_rows
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, tensor
+from .traits import How, along_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,7 @@ def _reduction(
         attributes=(AXIS, NAN_MODE) if nan_mode else (AXIS,),
         outputs=OUTPUTS,
         rows=rows,
+        traits=along_axis(How.CHOSEN if nan_mode else None),
         shapes=lambda c: [_reduced(c)],
         checks=_checks(name),
         example=_example(name, nan_mode=nan_mode),
@@ -99,6 +101,7 @@ REDUCE_SUM = OpSpec(
         row("signed 32", "PRO-INT", in_out_t=i32, acc_t=i32),
         *(row(t.name, NEEDS[t], in_out_t=t, acc_t=acc) for t, acc in ((fp16, fp16), (bf16, fp32), (fp32, fp32))),
     ),
+    traits=along_axis(None, lambda c: int(c.shape_of("input")[c["axis"]])),
     shapes=lambda c: [_reduced(c)],
     checks=_checks("REDUCE_SUM"),
     requires=(Require("REDUCE_SUM.R1", "adding the values in the order of the axis stays in acc_t"),),

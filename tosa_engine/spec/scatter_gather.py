@@ -6,6 +6,7 @@ from ..types import i8, i16, i32
 from .case import Case
 from .floats import ALL, float_rows
 from .table import OpSpec, Require, Row, row, tensor
+from .traits import rearranged
 
 ROWS = (
     row("signed 8", "PRO-INT", in_out_t=i8, index_t=i32),
@@ -30,6 +31,7 @@ GATHER = OpSpec(
     attributes=(),
     outputs=(tensor("output", "in_out_t", "[N,W,C]", (3, 3)),),
     rows=ROWS,
+    traits=rearranged("values", batch=("values", "indices")),
     shapes=lambda c: [(c.N, c.W, c.C)],
     requires=(Require("GATHER.R1", INSIDE),),
     example=_gather_example,
@@ -55,6 +57,7 @@ SCATTER = OpSpec(
     attributes=(),
     outputs=(tensor("values_out", "in_out_t", "[N,K,C]", (3, 3)),),
     rows=ROWS,
+    traits=rearranged("values_in", "input", batch=("values_in", "indices", "input")),
     shapes=lambda c: [(c.N, c.K, c.C)],
     requires=(
         Require("SCATTER.R1", INSIDE),

@@ -6,6 +6,7 @@ from .. import types
 from .case import Case
 from .data_nodes import BOTH, values_check
 from .table import OpSpec, Row, row, tensor
+from .traits import OPAQUE
 
 
 def _example(r: Row) -> Case:
@@ -21,6 +22,7 @@ CONST_SHAPE = OpSpec(
     attributes=(),
     outputs=(tensor("output", "shape_t", "shape", (1, 1)),),
     rows=(row("shape", BOTH),),
+    traits=OPAQUE,
     shapes=lambda c: [],
     checks=(values_check("CONST_SHAPE.E1"),),
     example=_example,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..types import Array, DType, Shape
     from ..versions import Version
     from .case import Case
+    from .traits import Traits
 
 NAN_MODES: Final = {"PROPAGATE": 1, "IGNORE": 2}
 RESIZE_MODES: Final = {"NEAREST": 1, "BILINEAR": 2}
@@ -119,7 +120,8 @@ class OpSpec:
     """One operator of the specification. `code` and `schema` are its number and table name in the flatbuffer schema;
     `section` is its chapter. `sizes` computes named sizes from the bound letters, `shapes` the shapes of the outputs.
     An operator that isn't `pure` does more than computing outputs from inputs: it runs regions, or reads or changes
-    variables, or is the user's own; it is never dropped or computed ahead. `within` finds the entry that stands behind
+    variables, or is the user's own; it is never dropped or computed ahead. `traits` are what others have to know of it
+    (`spec.traits`). `within` finds the entry that stands behind
     an entry (CUSTOM), `formats` the number formats of a list of outputs.
     """
 
@@ -131,6 +133,7 @@ class OpSpec:
     attributes: tuple[Attribute, ...]
     outputs: tuple[Argument, ...]
     rows: tuple[Row, ...]
+    traits: Traits
     shapes: Callable[[Call], Sequence[Shape]]
     example: Callable[[Row], Case]
     sizes: Callable[[Call], Mapping[str, Any]] | None = None
@@ -154,6 +157,21 @@ class OpSpec:
     @property
     def arguments(self) -> tuple[Argument, ...]:
         return (*self.inputs, *self.outputs)
+
+    def position(self, argument: str) -> int:
+        """The place of an argument among the inputs, or among the outputs."""
+        side = self.inputs if any(a.name == argument for a in self.inputs) else self.outputs
+        return [a.name for a in side].index(argument)
+
+    def letters(self, argument: str) -> tuple[str, ...]:
+        """The letters of an argument's axes; none where its rank is free."""
+        shape = next(a.shape for a in self.arguments if a.name == argument)
+        return tuple(shape[1:-1].split(",")) if shape.startswith("[") else ()
+
+    def axes(self, argument: str, *letters: str) -> tuple[int, ...]:
+        """The axes of an argument that have these letters."""
+        own = self.letters(argument)
+        return tuple(own.index(letter) for letter in letters)
 
     def attribute(self, name: str) -> Attribute:
         return next(a for a in self.attributes if a.name == name)

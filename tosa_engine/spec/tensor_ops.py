@@ -22,6 +22,7 @@ from .spatial import (
     zero_point_check,
 )
 from .table import Argument, Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
+from .traits import How, Outside, Weight, along_axis, pool, products, sizes
 
 if TYPE_CHECKING:
     from ..types import Shape
@@ -60,6 +61,7 @@ MATMUL = OpSpec(
             for a, out in ((fp8e4m3, fp16), (fp8e5m2, fp16), (fp16, fp16), (fp16, fp32), (bf16, fp32), (fp32, fp32))
         ),
     ),
+    traits=products("A", "B", terms=sizes("C"), weight=Weight("B", ("W",), "C", "", ("H",))),
     shapes=lambda c: [(c.N, c.H, c.W)],
     checks=(
         zero_point_check("MATMUL.E1", "A_zp", "in_t", "A"),
@@ -126,6 +128,7 @@ MAX_POOL2D = OpSpec(
         *float_rows(ALL, "in_out_t"),
     ),
     sizes=spatial_sizes,
+    traits=pool(How.CHOSEN, Outside.LEAST, None),
     shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
     limits=POOL_LIMITS,
     checks=_pool_checks("MAX_POOL2D", 1),
@@ -166,6 +169,7 @@ AVG_POOL2D = OpSpec(
         ),
     ),
     sizes=spatial_sizes,
+    traits=pool(How.MEAN, Outside.UNCOUNTED, sizes("kernel_y", "kernel_x")),
     shapes=lambda c: [(c.N, output_size(c, "y", pool_span), output_size(c, "x", pool_span), c.C)],
     limits=POOL_LIMITS,
     checks=(
@@ -210,6 +214,7 @@ ARGMAX = OpSpec(
         row("signed 16", "EXT-INT16", in_t=i16, out_t=i32),
         *float_rows(ALL, "in_t", out_t=i32),
     ),
+    traits=along_axis(None, keeps_rank=False),
     shapes=lambda c: [_without_axis(c)],
     checks=(
         Check(

@@ -8,6 +8,7 @@ from ..types import bool_, i8, i16, i32, i48
 from . import floats
 from .case import Case
 from .table import Attribute, Call, Check, OpSpec, Require, Row, row, scalar, tensor
+from .traits import elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,7 @@ CAST = OpSpec(
     attributes=(),
     outputs=(tensor("output", "out_t", "shape", (0, None)),),
     rows=_cast_rows(),
+    traits=elementwise("input"),
     shapes=lambda c: [c["shape"]],
     requires=(Require("CAST.R1", "a value that becomes an integer is not NaN"),),
     example=_cast_example,
@@ -152,6 +154,7 @@ RESCALE = OpSpec(
     ),
     outputs=(tensor("output", "out_t", "shape", (0, None)),),
     rows=_rescale_rows(),
+    traits=elementwise("input", by_channel="per_channel"),
     shapes=lambda c: [c["shape"]],
     checks=(
         Check(

@@ -13,6 +13,7 @@ import numpy as np
 from ..types import fp16, fp32, i8
 from .case import Case
 from .table import Attribute, OpSpec, Require, Row, tensor, with_types
+from .traits import OPAQUE
 
 if TYPE_CHECKING:
     from ..types import DType, Shape
@@ -58,6 +59,7 @@ VARIABLE = OpSpec(
     ),
     outputs=(),
     rows=_rows("var_t"),
+    traits=OPAQUE,
     shapes=lambda c: [],
     requires=(
         Require("VARIABLE.R1", "the initial value has the variable's type"),
@@ -77,6 +79,7 @@ VARIABLE_WRITE = OpSpec(
     attributes=(NAME,),
     outputs=(),
     rows=_rows("in_t"),
+    traits=OPAQUE,
     shapes=lambda c: [],
     requires=(
         Require("VARIABLE_WRITE.R1", "the variable exists"),
@@ -97,6 +100,7 @@ VARIABLE_READ = OpSpec(
     attributes=(NAME,),
     outputs=(tensor("output1", "out_t", "shape", (0, None)),),
     rows=_rows("out_t"),
+    traits=OPAQUE,
     shapes=_declared,
     requires=(
         Require("VARIABLE_READ.R1", "the variable exists"),
