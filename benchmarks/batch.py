@@ -18,7 +18,7 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.load import load
-from tosa_engine.plan import apart, batch, expand, make_plan
+from tosa_engine.plan import batch, expand, make_plan
 
 NEVER = float("inf")
 
@@ -28,7 +28,7 @@ def sessions(graph, samples: int, threads: int) -> dict[str, Session]:
     large, found = batch.with_batch(graph, samples), {}
     for name, cache, long in (
         ("at once", 1 << 60, NEVER), ("in parts", batch.IN_CACHE, NEVER), ("apart", batch.IN_CACHE, 0.0),
-        ("chosen", batch.IN_CACHE, apart.LONG),
+        ("chosen", batch.IN_CACHE, batch.LONG),
     ):  # fmt: skip
         if name == "apart" and threads == 1:
             continue

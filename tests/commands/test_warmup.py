@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
+from child import PYTHONPATH
 from nets import feeds_of, residual_net
 
 from tosa_engine import Session, serialize, types
@@ -41,7 +42,7 @@ class Ended(NamedTuple):
 def start(*arguments: object, cache: Path, jit: str = "1", **how: object) -> Callable[[], Ended]:
     """Starts `tosa-engine ARGUMENTS` with a cache of its own; call the result to wait for it."""
     environment = {
-        **os.environ, "PYTHONPATH": str(ROOT), "TOSA_ENGINE_CACHE_DIR": str(cache), "TOSA_ENGINE_JIT": jit,
+        **os.environ, "PYTHONPATH": PYTHONPATH, "TOSA_ENGINE_CACHE_DIR": str(cache), "TOSA_ENGINE_JIT": jit,
     }  # fmt: skip
     code = "import sys; from tosa_engine.cli import main; sys.exit(main())"
     words = [sys.executable, "-c", code, *map(str, arguments)]
@@ -130,7 +131,7 @@ print(sorted(signatures() - before))
 @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the folder ../shared/models")
 def test_the_standard_networks_have_every_kernel_of_the_shared_models() -> None:
     models = sorted(map(str, MODELS.glob("*.int*/model.tosa")))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOSA_ENGINE_JIT": "1"}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TOSA_ENGINE_JIT": "1"}
     words = [sys.executable, "-c", COVERED, *models]
     for _ in range(2):
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)

@@ -312,7 +312,8 @@ def test_every_kernel_runs_as_plain_python() -> None:
 
 CACHE = """
 import os, pathlib, numpy as np
-from tosa_engine.kernels import _jit, elementwise_loops, formula
+from tosa_engine.kernels import _jit
+from tosa_engine.kernels.elementwise import formula, loops as elementwise_loops
 print(_jit.cache_folder())
 out = np.zeros(4, np.int32)
 one = np.ones(4, np.int32)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from child import PYTHONPATH
 from hypothesis import HealthCheck, given, settings
 from nets import Net, feeds_of, residual_net
 from strategies import cases
@@ -216,7 +217,7 @@ def test_an_error_in_a_part_of_a_step_of_python_ends_the_run(failing: int) -> No
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own, which has to end in time."""
-    path = {"PYTHONPATH": str(ROOT)}
+    path = {"PYTHONPATH": PYTHONPATH}
     code = "import sys\n" + textwrap.dedent(code)
     return subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, **path, **environment}, timeout=120, capture_output=True,

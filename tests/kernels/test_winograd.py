@@ -403,7 +403,7 @@ PLAIN = """
 import sys
 import numpy as np
 from tosa_engine import oracle, types
-from tosa_engine.kernels import winograd
+from tosa_engine.kernels.winograd import prepare as winograd
 from tosa_engine.runtime.session import Session
 from tosa_engine.spec.case import Case
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from child import PYTHONPATH
 from nets import Net, feeds_of, residual_net
 
 from tosa_engine import Session, graph, oracle, types
@@ -402,15 +403,13 @@ def test_shared_models_give_what_was_recorded(name: str) -> None:
 
 def test_importing_and_making_a_session_does_not_import_numba() -> None:
     code = "import sys, tosa_engine; tosa_engine.Session; import tosa_engine.kernels; print('numba' in sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == "False"
 
 
 START = """
-import sys
 from tosa_engine import Session
-sys.path.insert(0, sys.argv[1])
 from nets import feeds_of, residual_net
 net = residual_net()
 Session(net).run(None, feeds_of(net))
@@ -418,11 +417,11 @@ Session(net).run(None, feeds_of(net))
 
 
 def test_a_second_process_starts_fast(tmp_path: Path, report: Callable[[str], None]) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOSA_ENGINE_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TOSA_ENGINE_CACHE_DIR": str(tmp_path)}
     times = []
     for _ in range(2):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", START, str(ROOT)], check=True, env=environment)
+        subprocess.run([sys.executable, "-c", START], check=True, env=environment)
         times.append(time.perf_counter() - start)
     report(f"first process with an empty cache {times[0]:.1f} s, second {times[1]:.1f} s; the aim is less than 2 s")
     assert times[1] < times[0]
