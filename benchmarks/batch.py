@@ -32,7 +32,7 @@ def sessions(graph, samples: int, threads: int) -> dict[str, Session]:
     ):  # fmt: skip
         if name == "apart" and threads == 1:
             continue
-        with mock.patch.object(batch, "IN_CACHE", cache), mock.patch.object(apart, "LONG", long):
+        with mock.patch.object(batch, "IN_CACHE", cache), mock.patch.object(batch, "LONG", long):
             found[name] = Session(large, threads)
             found[name].plan()
     return found
