@@ -151,7 +151,7 @@ def test_check_names_a_version_that_is_not_the_newest(command: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_file_that_names_a_later_version_uses_what_it_uses(command: Any, tmp_path: Path, verb: str) -> None:
-    """Libraries write their own version: the target's is compared with what the graph uses, and there is a warning."""
+    """Libraries may write their own version: what the graph uses is compared with the target's; there is a warning."""
     model = tmp_path / "sums.tosa"
     graph = replace(sums(), version=(1, 1, 0), draft=True)
     serialize.write(graph, model)

@@ -97,7 +97,7 @@ def describe(target: Target) -> str:
 
 
 def warn_of_version(graph: Graph, target: Target) -> None:
-    """Files say the version of the library that wrote them. What a graph uses decides, but readers look at it."""
+    """Warn of a file that names a later version: often that of its library. What the graph uses decides."""
     if graph.version[:2] > target.version:
         found = f"the file says TOSA {graph.version_text}, the target has {target.version}"
         warn([f"{found}: readers of {target.version} may refuse the file, whatever it uses"])
