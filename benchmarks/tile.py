@@ -15,7 +15,7 @@ import numpy as np
 from tosa_engine.kernels import _jit, work
 from tosa_engine.kernels._jit import variants
 from tosa_engine.kernels.floats import tile as float_tile
-from tosa_engine.kernels.scale.accumulators import NR
+from tosa_engine.kernels.scale.places import NR
 from tosa_engine.kernels.tile import micro_kernel as tile
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from nets import Net
 from tosa_engine import oracle, types
 from tosa_engine.kernels import work
 from tosa_engine.kernels._jit import has, variants
-from tosa_engine.kernels.depthwise.prepare import groups_of
+from tosa_engine.kernels.depthwise.packing import groups_of
 from tosa_engine.plan import expand, make_plan
 
 if TYPE_CHECKING:

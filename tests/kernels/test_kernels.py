@@ -202,7 +202,7 @@ def test_a_variant_that_the_processor_lacks_is_refused(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("depth", [2, 10, 1152])
 def test_the_int16_tile_is_exact(simd: variants.Variant, depth: int) -> None:
     from tosa_engine.kernels._jit import jit
-    from tosa_engine.kernels.scale.accumulators import NR
+    from tosa_engine.kernels.scale.places import NR
     from tosa_engine.kernels.tile.micro_kernel import sums_pairs
 
     rng = np.random.default_rng(depth)

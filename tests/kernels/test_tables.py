@@ -158,8 +158,8 @@ def test_interpolation_without_permutations_of_bytes() -> None:
     import llvmlite.binding as llvm
 
     from tosa_engine.kernels._jit import llvm as e
-    from tosa_engine.kernels.ewise_binary import entries_and_slopes
     from tosa_engine.kernels.table.emit import emit_interpolated
+    from tosa_engine.kernels.table.prepare import entries_and_slopes
 
     def emit(builder: Any, simd: variants.Variant, table: Any, x: Any) -> None:
         entries, values = (builder.bitcast(data, e.I16.as_pointer()) for data in (table, x))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("tosa_engine", "quant", "lut")
@@ -66,6 +66,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors"},
     "quant": {"tosa_engine", "quant", "lut"},
 }
+# Inside of a room, a part (a folder or a file; "" is the room's `__init__.py`) may import from the parts in the lines
+# above its own, and from itself. No modules of a room form a circle, not with late imports nor with those for types.
+INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "tosa_engine.kernels": (
+        ("_jit", "bounds", "shared_constants"),
+        ("walk", "work"),
+        ("elementwise", "in_place", "layout"),
+        ("scale",),
+        ("reductions", "table"),
+        ("images", "tile"),
+        ("depthwise", "floats", "int48", "wide", "winograd"),
+        # the families of the specification
+        ("comparison", "control_flow", "custom", "data_layout", "data_nodes", "ewise_binary", "ewise_ternary")
+        + ("ewise_unary", "fft", "image", "reduction", "scatter_gather", "tensor_ops", "type_conversion", "variable"),
+        ("activation_funcs", "as_conv2d", "shape"),
+        ("convolution",),
+        ("",),
+    ),
+}
 JIT_DOOR = "tosa_engine.kernels._jit"
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 50
 ARM_TOP_LEVEL_NAMES = ("conformance", "runner", "generator", "serializer", "checker", "tests")
@@ -86,6 +105,9 @@ def package_of(module: str, path: Path | None = None) -> str:
 def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in SOURCES}
 
 
 def imports_of(source: str, package: str) -> list[Import]:
@@ -167,13 +189,83 @@ def jit_imports(path: Path) -> list[Import]:
     return [i for i in found if i.module.split(".")[0] in ("numba", "llvmlite")]
 
 
-def test_numba_is_behind_one_door() -> None:
+def test_numba_and_llvmlite_are_behind_one_door() -> None:
     for path in SOURCES:
         module = module_name(path)
-        for found in jit_imports(path):
-            is_door = module == JIT_DOOR or module.startswith(f"{JIT_DOOR}.") or found.typing_only
-            is_generator = found.module.startswith("llvmlite") and module.startswith("tosa_engine.kernels.")
-            assert is_door or is_generator, f"{module}:{found.line} imports {found.module}; import {JIT_DOOR} instead"
+        if module != JIT_DOOR and not module.startswith(f"{JIT_DOOR}."):
+            assert not jit_imports(path), f"{module} imports numba or llvmlite; import {JIT_DOOR} instead"
+
+
+def part_of(module: str, room: str) -> tuple[int, str]:
+    """The part of a room that a module is in, behind its layer in INSIDE."""
+    part = module.removeprefix(room).removeprefix(".").partition(".")[0]
+    found = [layer for layer, parts in enumerate(INSIDE[room]) if part in parts]
+    assert len(found) == 1, f"{module} has no place in {room}; add '{part}' to INSIDE and to docs/architecture.md"
+    return found[0], part
+
+
+def inside(source: str, module: str, room: str, path: Path | None = None) -> Iterator[Import]:
+    """Imports of other modules of the room: the late ones, and those for types, too."""
+    for imported in imports_of(source, package_of(module, path)):
+        name = imported.module if imported.module in MODULES else imported.module.rpartition(".")[0]
+        if name in MODULES and name != module and room_of(name) == room:
+            yield imported._replace(module=name)
+
+
+def upward(source: str, module: str, room: str, path: Path | None = None) -> Iterator[str]:
+    layer, part = part_of(module, room)
+    for imported in inside(source, module, room, path):
+        below, other = part_of(imported.module, room)
+        if other != part and below >= layer:
+            yield f"{module}:{imported.line} imports {imported.module}, which is not below '{part}'"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if room_of(module_name(p)) in INSIDE], ids=module_name)
+def test_imports_inside_a_room_go_one_way(path: Path) -> None:
+    module = module_name(path)
+    room = room_of(module)
+    assert room is not None
+    assert not set(upward(path.read_text(encoding="utf-8"), module, room, path))
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("tosa_engine.kernels.work", "from .tile.geometry import SIZE"),
+        ("tosa_engine.kernels.tile.loops", "def f():\n    from ..depthwise import loops"),
+        ("tosa_engine.kernels.scale.emit", "if TYPE_CHECKING:\n    from ..tile.packing import Panels"),
+        ("tosa_engine.kernels.winograd.loops", "from ..depthwise.loops import row_starts"),
+        ("tosa_engine.kernels.tensor_ops", "from . import KERNELS"),
+    ],
+)
+def test_an_import_that_goes_up_inside_a_room_is_found(module: str, source: str) -> None:
+    assert list(upward(source, module, "tosa_engine.kernels"))
+
+
+def circle(edges: Mapping[str, set[str]]) -> set[str]:
+    """What leads back to itself."""
+    left = dict(edges)
+    while ends := {module for module, used in left.items() if not used & left.keys()}:
+        left = {module: used for module, used in left.items() if module not in ends}
+    while starts := left.keys() - set().union(*left.values()):
+        left = {module: used for module, used in left.items() if module not in starts}
+    return set(left)
+
+
+@pytest.mark.parametrize("room", INSIDE)
+def test_no_circle_in_a_room(room: str) -> None:
+    paths = {module: path for module, path in MODULES.items() if room_of(module) == room}
+    edges = {
+        module: {i.module for i in inside(path.read_text(encoding="utf-8"), module, room, path)}
+        for module, path in paths.items()
+    }
+    assert len(edges) > 1
+    assert not circle(edges)
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set()}) == {"b", "c"}
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == set()
 
 
 def test_nothing_shadows_arms_tools() -> None:

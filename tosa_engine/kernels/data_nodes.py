@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .data_layout import copy_work
+from .layout.copies import copy_work
 from .work import Kernel, Work, constant
 
 if TYPE_CHECKING:

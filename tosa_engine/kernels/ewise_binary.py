@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
-from ..numerics.lookup import slopes_fit
-from ._jit.variants import variant
 from .bounds import holds
 from .elementwise import elementary
 from .elementwise.formula import Formula, cast, is_nan, larger, magnitude, smaller, view, where
 from .elementwise.prepare import by_formula, elementwise, unsigned
 from .floats import codes as float_codes
-from .work import Kernel, Loop, Work, blocks, constant, flat, violating
+from .table.prepare import table_i8, table_i16
+from .work import Kernel, Work, violating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ..spec.table import Call
-    from ..types import Array
-    from .work import Limits, Run
+    from .work import Limits
 
 I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -80,42 +78,6 @@ def mul_float(format: str) -> Callable[..., Work]:
         return float_codes.in_format(call, "mul", product, 2, format, 0.2, limits)
 
     return mul
-
-
-def table_i8(call: Call) -> Work:
-    from .table import loops as table_loops
-
-    entries, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(table_loops.table_int8, simd, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
-
-    return Work(blocks(count), 0.1 * count, bind, over=(0,))
-
-
-def entries_and_slopes(table: Array) -> Array:
-    """The first 512 of 513 entries of int16, then the 512 slopes, which fit int16; then their bytes, the low and the
-    high ones of entries and of slopes, as vector units look them up.
-    """
-    words = np.stack([table[:-1], np.diff(table.astype(np.int32)).astype(np.int16)])
-    octets = np.stack([words & 0xFF, words >> 8], axis=1).astype(np.uint8)
-    return np.concatenate([words.reshape(-1), octets.reshape(-1).view(np.int16)])
-
-
-def table_i16(call: Call) -> Work:
-    from .scale import exact_loops as ewise_loops
-    from .table import loops as table_loops
-
-    table, count, simd = constant(call, "table").copy(), types.count(call.shape_of("output")), variant()
-    entries = entries_and_slopes(table) if slopes_fit(table) else None
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if entries is None:
-            return Loop(ewise_loops.table_int16, x, table, out, count=count)
-        return Loop(table_loops.table_int16, simd, x, entries, out, count=count)
-
-    return Work(blocks(count), (1.3 if entries is None else 0.4) * count, bind)
 
 
 def chosen(a: Any, b: Any, first: Any, ignore: bool) -> Any:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from .tile.geometry import SIZE
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..spec.table import Call
     from ..state import Variables
@@ -202,13 +200,6 @@ def flat(array: Array) -> Array:
 def bits(array: Array) -> Array:
     """An array as unsigned integers of the same size: copies need one compiled signature per size."""
     return array.view(f"u{array.itemsize}")
-
-
-def geometry(values: Mapping[int, int]) -> Array:
-    found = np.zeros(SIZE, np.int64)
-    for place, value in values.items():
-        found[place] = value
-    return found
 
 
 def dims(shape: Shape) -> Array:

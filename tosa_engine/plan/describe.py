@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..kernels.work import Effect
 from .steps import name_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .steps import Plan, Step
 
 Facts = dict[str, Any]
+FAMILIES: Final = "tosa_engine.kernels."
 
 
 def facts(plan: Plan) -> Facts:
@@ -34,9 +35,12 @@ def _block(plan: Plan) -> Facts:
 
 
 def kernel(work: Work) -> str:
-    """The function that prepared the work, like `tensor_ops.conv2d_int`: the one that binds it is defined inside."""
+    """The family of kernels, and the function that prepared the work, like `depthwise.depthwise_int8`: the one that
+    binds it is defined inside.
+    """
     bind: Any = work.bind_around if isinstance(work, Effect) else work.bind
-    return f"{bind.__module__.rpartition('.')[2]}.{bind.__qualname__.partition('.')[0]}"
+    inside, outside = bind.__module__.partition(FAMILIES)[2], bind.__module__.rpartition(".")[2]
+    return f"{inside.partition('.')[0] or outside}.{bind.__qualname__.partition('.')[0]}"
 
 
 def _step(plan: Plan, number: int, step: Step) -> Facts:

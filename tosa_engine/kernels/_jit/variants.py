@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...errors import Unsupported, UsageError
+from .host import has
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,15 @@ def variant() -> Variant:
         UsageError: the variable names no variant.
         Unsupported: the host can't run the variant.
     """
-    from .. import _jit
-
     wanted = os.environ.get("TOSA_ENGINE_KERNELS", "")
     if not wanted:
-        return next(v for v in VARIANTS if _jit.has(*v.needs))
+        return next(v for v in VARIANTS if has(*v.needs))
     for found in VARIANTS:
         if found.name == wanted:
             break
     else:
         names = ", ".join(v.name for v in VARIANTS)
         raise UsageError(f"TOSA_ENGINE_KERNELS: unknown variant '{wanted}'; choose from: {names}")
-    if not _jit.has(*found.needs):
+    if not has(*found.needs):
         raise Unsupported(f"TOSA_ENGINE_KERNELS: this processor (or TOSA_ENGINE_JIT=0) has no {wanted}")
     return found

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._jit import inline, jit
-from ..scale.accumulators import NR, scale_rows
+from ..scale.accumulators import scale_rows
+from ..scale.places import NR
 from .places import (  # fmt: skip
     BLOCKS,
     BY_CHUNKS,

@@ -1,4 +1,4 @@
-"""Preparation of DEPTHWISE_CONV2D of less than 16 channels: see `depthwise_narrow_loops`."""
+"""Preparation of DEPTHWISE_CONV2D of less than 16 channels: see `narrow_loops`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from .._jit.variants import Variant, variant
 from ..scale.epilogue import parameters
+from ..scale.places import DOUBLES
 from ..work import BUFFER_BYTES, Epilogue, Loop, Work, flat
 from . import places as at
+from .packing import Packed, geometry, groups_of, stays_in_registers
 from .places import PIXELS, ROWS, VECTORS, WIDTHS
-from .prepare import Packed, geometry, groups_of, stays_in_registers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +48,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
     """`weight` less its zero point and `bias` as `depthwise_int8` makes them. What isn't for bytes, or can't be done in
     registers, is done `otherwise`.
     """
-    from ..scale import accumulators as scale
-    from . import narrow_loops as depthwise_narrow_loops
+    from . import narrow_loops as loops
 
     simd, channels = variant(), call.C * call.M
     pixels = merged(channels, call.OW, simd)
@@ -79,8 +79,7 @@ def depthwise_narrow(call: Call, epilogue: Epilogue, weight: Array, bias: Array,
         if outputs[0].dtype != np.int8:
             return otherwise.bind(inputs, outputs)
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        loops = depthwise_narrow_loops
-        loop = loops.narrow_double if limits[scale.DOUBLES] else loops.narrow
+        loop = loops.narrow_double if limits[DOUBLES] else loops.narrow
         return Loop(loop, simd, x, packed.weights, packed.numbers, starts, shape, pad, out)
 
     needed = ((np.int64, 2 * g[at.QUADS] * ROWS), (np.int8, quads + copies + g[at.LINES] * plane * lanes + max(WIDTHS)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._jit import JIT
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from .places import COLUMNS_OF_CODE, PIXELS, ROWS, TAPS, UNROLLED, VECTORS
 
 if JIT:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._jit import ir
 from .._jit import llvm as e
-from ..scale.accumulators import NR, emit_rounded
-from ..scale.epilogue import SPARE
+from ..scale.accumulators import emit_rounded
+from ..scale.places import NR, SPARE
 from .places import PARAMETERS, PART, PIXELS, VECTORS
 from .quads import counted
 

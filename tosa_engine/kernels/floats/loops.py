@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import inline, jit
 from ..layout.lines import fill
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from ..tile.geometry import (  # fmt: skip
     BLOCK,
     BLOCKS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import jit
 from ..layout.lines import copy, fill
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from ..tile.geometry import BLOCK, BLOCKS, CHANNELS, DEPTH, GROUPS, HEIGHT, IN_PLACE, PACKED, PITCH, STRIPE
 from ..tile.loops import group_panels, straight
 from .fma import fma

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._jit.variants import MOST_ROWS, PANELS_OF_ONE, variant
+from ..scale.places import NR
 from ..tile import geometry as at
+from ..tile.geometry import Geometry, geometry
 from ..tile.packing import (
     TILES,
     buffer_sizes,
@@ -20,7 +22,7 @@ from ..tile.packing import (
     window_geometry,
 )
 from ..tile.trim import trimmed
-from ..work import BUFFER_BYTES, LEAST_UNITS, Kernel, Limits, Loop, Work, aligned, constant, flat, geometry
+from ..work import BUFFER_BYTES, LEAST_UNITS, Kernel, Limits, Loop, Work, aligned, constant, flat
 from . import depthwise_places as place
 from .through_float32 import HALVES, as_fp32, coded, in_fp32, through_fp32
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from ...types import Array
     from ..work import Run
 
-NR = 16
 SPEED = 45  # products per nanosecond
 APART = 512  # elements: rows at multiples of it share lines of the cache
 COPIED_BYTES = 2 << 20  # of rows that are copied, to be apart
@@ -56,7 +57,7 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) ->
     """
     from . import loops as float_loops
 
-    g, offsets, _ = window_geometry(call, call.IC, 1, 4)
+    g, offsets = window_geometry(call, call.IC, 1, 4)
     in_place = flatten_pointwise(call, g)
     if in_place and call.IC % APART == 0:
         in_place, g[at.PITCH] = False, call.IC + NR
@@ -111,7 +112,7 @@ def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool =
     return Work(call.N * g[place.BLOCKS], 0.02 * call.N * call.OH * call.OW * channels * taps, bind, scratch)
 
 
-def matmul_geometry(call: Call) -> dict[int, int]:
+def matmul_geometry(call: Call) -> Geometry:
     """Blocks of rows as large as the copy of them may be, so that few units pack the same panels."""
     panels = -(-call.W // NR)
     in_place = call.C % APART != 0

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._jit import JIT, few_of, inline, jit, native, panels_of, rows_of
 from .._jit.variants import PANELS_OF_ONE
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from .fma import exact
 
 if JIT:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
 from .._jit.variants import PANELS_OF_ONE
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from .halves_emit import finished, format_of, pointer, store
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""MAX_POOL2D, AVG_POOL2D and ARGMAX."""
+"""Preparation of MAX_POOL2D and AVG_POOL2D."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import types
 from ..work import Loop, Work, flat
 
 if TYPE_CHECKING:
@@ -71,23 +70,3 @@ def avg_pool2d_fp32(call: Call) -> Work:
         return Loop(pool_loops.average_float, x, g, out)
 
     return Work(call.N * call.OH, 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
-
-
-def argmax(call: Call) -> Work:
-    from ..reductions import loops as reduction_loops
-
-    left, size, right = (
-        types.count(call.shape1[: call.axis]),
-        call.shape1[call.axis],
-        types.count(call.shape1[call.axis + 1 :]),
-    )
-    ignore = call.nan_mode == "IGNORE"
-    is_float = call.in_t.is_float
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if is_float:
-            return Loop(reduction_loops.argmax_float, x, size, right, ignore, out)
-        return Loop(reduction_loops.argmax_int, x, size, right, out)
-
-    return Work(left, 1.0 * left * size * right, bind)

@@ -9,6 +9,7 @@ import numpy as np
 from ...numerics import scale
 from .._jit import inline, jit
 from ..layout.lines import copy
+from ..reductions.loops import maxima
 
 apply_scale_32 = jit(scale.apply_scale_32)
 
@@ -55,21 +56,6 @@ def max_int(x: Any, g: Any, out: Any, line: Any, low: int, high: int) -> int:
             for column in range(left + 1, right):
                 raise_to(line[column * C : (column + 1) * C], best)
     return -1
-
-
-@inline
-def maxima(values: Any, ignore: int, best: Any) -> None:
-    """best = apply_max_s(best, values) of floats: the first of equal values; NaN is passed on, or ignored. Without
-    branches, so that LLVM vectorises.
-    """
-    if ignore:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b > a) | (a != a) else a
-    else:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b > a) | ((b != b) & (a == a)) else a
 
 
 @jit

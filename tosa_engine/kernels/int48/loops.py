@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from .._jit import few_of, inline, jit, panels_of, rows_of
-from ..depthwise.taps import MR, window_rows
 from ..layout.lines import fill
-from ..scale.accumulators import NR, scale_rows
+from ..scale.accumulators import scale_rows
+from ..scale.places import NR
 from ..scale.wide import wide_rows
 from ..tile.geometry import BLOCK, BLOCKS, CHANNELS, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, SEGMENTS, STEPS, WIDTH
 from ..tile.loops import from_input, group_panels, pack_block, row_starts, straight
 from ..tile.micro_kernel import sums_pairs
+from .taps import MR, window_rows
 
 
 @inline

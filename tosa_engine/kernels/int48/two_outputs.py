@@ -10,6 +10,7 @@ from .._jit.variants import TILE, variant
 from ..bounds import in_int32, sums_range
 from ..scale.epilogue import parameters
 from ..tile import geometry as at
+from ..tile.geometry import geometry
 from ..tile.packing import (
     buffer_sizes,
     flatten_pointwise,
@@ -20,7 +21,7 @@ from ..tile.packing import (
     window_geometry,
 )
 from ..tile.trim import trim
-from ..work import Loop, Work, constant, flat, geometry
+from ..work import Loop, Work, constant, flat
 from .prepare import narrowest
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
 
     call = trim(call)
     weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
-    g, offsets, _ = window_geometry(call, call.IC, 1, 2)
+    g, offsets = window_geometry(call, call.IC, 1, 2)
     g[at.IN_PLACE] = flatten_pointwise(call, g) and call.IC % 2 == 0
     b, distances, panels = pack_panels(weight, offsets, 2, np.int16)
     g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._jit import few_of, jit, panels_of, rows_of
-from ..scale.accumulators import NR
 from ..scale.columns import scale_columns
+from ..scale.places import NR
 from ..tile.geometry import BLOCK, BLOCKS, CHANNELS, GROUPS, HEIGHT, IN_PLACE, MERGE, PANELS, PITCH, STEPS, WIDTH
 from ..tile.loops import from_input, group_panels, pack_block, row_starts, straight
 from ..tile.micro_kernel import sums_pairs

@@ -7,11 +7,25 @@ from typing import Any, Final
 import numpy as np
 
 from .._jit import inline, jit
-from ..images.pool_loops import maxima
 from ..scale.loops import plain_finish, plain_scale
 from ..scale.numbers import NUMBERS
 
 LANES: Final = 16  # sums of floats that run side by side along the last axis
+
+
+@inline
+def maxima(values: Any, ignore: int, best: Any) -> None:
+    """best = apply_max_s(best, values) of floats: the first of equal values; NaN is passed on, or ignored. Without
+    branches, so that LLVM vectorises.
+    """
+    if ignore:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b > a) | (a != a) else a
+    else:
+        for i in range(len(best)):
+            a, b = best[i], values[i]
+            best[i] = b if (b > a) | ((b != b) & (a == a)) else a
 
 
 @inline

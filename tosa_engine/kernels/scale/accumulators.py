@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .._jit import JIT, inline, native
-from .epilogue import SPARE
+from .places import BIAS, DOUBLE, HALF, HIGH, HIGH_WORDS, LEFT, LOW, MULTIPLIER, NR, RIGHT, ROUND, SPARE, ZERO_POINT
 
 if JIT:
     from .._jit import intrinsic, ir, numba_types
@@ -16,22 +16,7 @@ if JIT:
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-NR: Final = 16  # channels of a panel
-# rows of the parameter arrays: one column per channel, padded to a multiple of NR
-BIAS: Final = 0
-MULTIPLIER: Final = 1
-RIGHT: Final = 2
-LEFT: Final = 3
-HALF: Final = 4
-ROUND: Final = 0
-DOUBLE: Final = 1
-# places in `limits`
-ZERO_POINT: Final = 0
-LOW: Final = 1
-HIGH: Final = 2
-HIGH_WORDS: Final = 3  # 1: numerics.scale.scale_in_high_words applies, and HALF includes the zero point
-SATURATES: Final = 4  # 1: the bounds are those of int8
-DOUBLES: Final = 5  # 1: products are rounded first (DOUBLE_ROUND); it applies then, with HALF for SPARE more bits
+
 I8_BITS: Final = 8
 
 

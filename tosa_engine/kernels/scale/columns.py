@@ -6,7 +6,8 @@ from typing import Any
 
 from .._jit import JIT, inline, lanes_of, masks, native
 from . import accumulators as scale
-from .accumulators import HIGH_WORDS, NR, scale_rows
+from .accumulators import scale_rows
+from .places import HIGH_WORDS, NR
 
 if JIT:
     from .._jit import intrinsic, ir, numba_types

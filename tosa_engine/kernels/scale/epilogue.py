@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...numerics.scale import UNIT_ROUND, scale_in_words
 from ..work import Epilogue, aligned
+from .places import ANY, DOUBLES, FORMS, HIGH_WORD, HIGH_WORDS, ROUNDED, SPARE
 
 if TYPE_CHECKING:
     from ...types import Array
 
 WORD = 32
 I8_MIN, I8_MAX = -128, 127
-# how tiles scale: by the high words of products, of products that are rounded first, or in 64 bits by any scale
-HIGH_WORD = "high words"
-ROUNDED = "high words of rounded products"
-ANY = "words"
-FORMS = (HIGH_WORD, ROUNDED, ANY)
-SPARE = 2  # bits that values have to spare for ROUNDED
 # multiplying by 2^30 / 2^30 in 64 bits returns any int32 unchanged
 IDENTITY = Epilogue(
     np.array([1 << 30], np.int32),
@@ -29,6 +24,14 @@ IDENTITY = Epilogue(
     low=-(1 << 31),
     high=(1 << 31) - 1,
 )
+
+
+class Parameters(NamedTuple):
+    """What `accumulators.scale_rows` reads, in the order in which loops take it: arrays in one dimension."""
+
+    e32: Array  # int32 [5, pitch]: BIAS, MULTIPLIER, RIGHT, LEFT, HALF of each channel, padded to `pitch`
+    e64: Array  # int64 [2, pitch]: ROUND, DOUBLE
+    limits: Array  # int64 [6]: ZERO_POINT, LOW, HIGH, HIGH_WORDS, SATURATES, DOUBLES
 
 
 def room(right: int, zero: int) -> bool:
@@ -46,11 +49,8 @@ def in_more_bits(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier << more, shift + more
 
 
-def parameters(
-    epilogue: Epilogue | None, bias: Array, channels: int, pitch: int, bound: int = 1 << 31
-) -> tuple[Array, Array, Array]:
-    """(e32, e64, limits) as `scale.scale_rows` reads them, for `channels` padded to `pitch`; `bound` is the largest
-    magnitude of an accumulator with its bias.
+def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int, bound: int = 1 << 31) -> Parameters:
+    """For `channels` padded to `pitch`; `bound` is the largest magnitude of an accumulator with its bias.
 
     A bias beyond int32 is a part of the rounding term, scaled: the caller has proved that the sums without it fit.
     """
@@ -82,14 +82,12 @@ def parameters(
         rows64[1, :channels] = np.where(e.shift > 31, UNIT_ROUND, 0)
     saturates = (e.low, e.high) == (I8_MIN, I8_MAX)
     limits = np.array([e.output_zp, e.low, e.high, high_words, saturates, large and e.double_round], np.int64)
-    return e32, e64, limits
+    return Parameters(e32, e64, limits)
 
 
-def form_of(epilogue: Epilogue | None, parameters: tuple[Array, Array, Array]) -> int:
+def form_of(epilogue: Epilogue | None, parameters: Parameters) -> int:
     """Which of FORMS the parameters of an epilogue are for; without one, tiles leave the scaling to others."""
-    from .accumulators import DOUBLES, HIGH_WORDS
-
-    limits = parameters[2]
+    limits = parameters.limits
     if epilogue is None or limits[HIGH_WORDS]:
         return FORMS.index(HIGH_WORD)
     return FORMS.index(ROUNDED if limits[DOUBLES] else ANY)

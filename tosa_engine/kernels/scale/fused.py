@@ -9,9 +9,8 @@ import numpy as np
 from ... import types
 from .._jit.variants import variant
 from ..elementwise.prepare import collapse
-from ..ewise_binary import entries_and_slopes
-from ..work import Loop, Work, blocks, constant, flat
-from .numbers import DOUBLE, HIGH_WORD, OUT_ROUND, SPLIT, scale_numbers, split_numbers, whole
+from ..work import Loop, Work, blocks, flat
+from .numbers import DOUBLE, HIGH_WORD, OUT_ROUND, SPLIT, Scale, scale_numbers, split_numbers, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from ...spec.table import Call
     from ...types import Array, DType
     from ..work import Run
-
-Scale = tuple[int, int, int]  # multiplier, shift, and what DOUBLE_ROUND adds
 
 
 def rescaled_binary(
@@ -72,31 +69,3 @@ def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tup
         return Loop(loop, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
 
     return Work(blocks(count), 0.2 * count, bind, over=(0,))
-
-
-def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, int]) -> Work:
-    """TABLE of int16, whose slopes fit, and RESCALE by one scale."""
-    from ..table import loops as table_loops
-
-    p = np.array([*scale_numbers(*scale, 0), output_zp, *bounds], np.int64)
-    table, simd, count = entries_and_slopes(constant(call, "table")), variant(), types.count(call.shape_of("output"))
-    loop = table_loops.table_scaled_anyhow if p[DOUBLE] else table_loops.table_scaled
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(loop, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
-
-    return Work(blocks(count), 0.6 * count, bind, over=(0,))
-
-
-def rescaled_sum(call: Call, zero: int, scale: Scale, output_zp: int, bounds: tuple[int, int]) -> Work:
-    """REDUCE_SUM of int8 or int16 less a zero point along the last axis, the sums scaled."""
-    from ..reductions import loops as reduction_loops
-
-    size = int(call.shape1[call.axis])
-    rows = types.count(call.shape1) // size
-    p = np.array([*scale_numbers(*scale, size * zero), output_zp, *bounds], np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        return Loop(reduction_loops.scaled_sums, flat(inputs[0]), size, p, outputs[0].reshape(-1))
-
-    return Work(rows, 0.05 * rows * size, bind)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Scale = tuple[int, int, int]  # multiplier, shift, and what DOUBLE_ROUND adds
+
 MULTIPLIER: Final = 0
 SHIFT: Final = 1
 ROUND: Final = 2
@@ -20,11 +22,8 @@ SIGN_FIRST: Final = OUT + 3
 SIGN_SECOND: Final = OUT + 4
 PRODUCT: Final = OUT + 5  # 1: MUL
 SPLIT: Final = OUT + 6  # which of the forms below `split_numbers` found, or 0
-BOTH, ONE, EXACT = (
-    1,
-    2,
-    3,
-)  # both input scales need two products, or the second one alone; a product of inputs as they are
+# both input scales need two products, or the second one alone; a product of inputs as they are
+BOTH, ONE, EXACT = 1, 2, 3
 FACTORS: Final = SPLIT + 1  # of each input: for the result, for what is shifted to the right, and what is added to that
 NEGATIVE: Final = 3  # behind these, what is added where the input is less than its zero point
 ALL_FACTORS: Final = 4
@@ -40,18 +39,18 @@ def scale_numbers(multiplier: int, shift: int, double: int, zero_in: int) -> lis
     return [multiplier, shift, 1 << (shift - 1), zero_in, int(shift > WORD and not double), double]
 
 
-def whole(scale: tuple[int, int, int]) -> bool:
+def whole(scale: Scale) -> bool:
     """Whether a scale is a multiplication by an integer."""
     return scale[0] & ((1 << scale[1]) - 1) == 0
 
 
-def exact(scale: tuple[int, int, int]) -> bool:
+def exact(scale: Scale) -> bool:
     """Whether a scale is 1; DOUBLE_ROUND changes nothing where the shift is 31 at most."""
     return scale[0] == 1 << scale[1]
 
 
 def split_numbers(
-    scales: Sequence[tuple[int, int, int]], zeros: Sequence[int], signs: Sequence[int], span: int, *, product: bool,
+    scales: Sequence[Scale], zeros: Sequence[int], signs: Sequence[int], span: int, *, product: bool,
     high_word: bool,
 ) -> list[int]:  # fmt: skip
     """SPLIT and what follows it, for a sum (with `signs`) or a product of two scaled inputs that is scaled.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._jit import JIT, inline, native
-from .accumulators import NR
+from .places import NR
 
 if JIT:
     from .._jit import intrinsic, ir, numba_types

@@ -1,59 +1,86 @@
-"""CONV2D inside of other kernels."""
+"""Preparation of CONV2D on the tile: in quads of bytes, or in pairs of int16."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...spec import bind_operator
-from ...spec.case import Case
-from .. import tensor_ops
-from .packing import per_channel_bias
+from ... import types
+from .._jit.variants import TILE, variant
+from ..bounds import accumulator_bound
+from ..scale.epilogue import form_of, parameters
+from ..work import Loop, Work, constant, flat
+from . import geometry as at
+from .geometry import Geometry, geometry
+from .packing import (
+    Panels,
+    buffer_sizes,
+    flatten_pointwise,
+    macs,
+    pack_panels,
+    per_channel_bias,
+    split_finely,
+    window_geometry,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ...spec.table import Call
     from ...types import Array
-    from ..work import Epilogue, Work
+    from ..work import Epilogue, Run
 
 
-def conv2d(
-    call: Call, epilogue: Epilogue | None, images: int, size: tuple[int, int], weight: Array, **attributes: Any
-) -> Work:
-    """The work of a CONV2D with the formats and the bounds of `call`, by its kernel.
+def conv2d_int8(call: Call, epilogue: Epilogue | None) -> Work:
+    """CONV2D of int8 input and int8 or int4 weights, in quads where the variant has them and the weights are bytes."""
+    from . import loops
 
-    It has `images` of this input size, and weights [a multiple of OC, KH, KW, IC]: the bias, the epilogue and the
-    bounds repeat for each OC of them.
-    """
-    assert call.row is not None
-    times, IC = weight.shape[0] // call.OC, weight.shape[3]
-    bias = np.tile(per_channel_bias(call, call.OC), times)
-    case = Case("CONV2D").input("input", call.in_t, (images, *size, IC))
-    case.const("weight", call.weight_t, weight).const("bias", call.out_t, bias)
-    case.const("input_zp", call.in_t, [call.input_zp]).const("weight_zp", call.weight_t, [call.weight_zp])
-    top, bottom, left, right = attributes["pad"]
-    height, width = (
-        (inside + around - (k - 1) * d - 1) // s + 1
-        for inside, around, k, d, s in zip(
-            size, (top + bottom, left + right), weight.shape[1:3], attributes["dilation"], attributes["stride"],
-            strict=True,
-        )
-    )  # fmt: skip
-    case.output("output", call.out_t, (images, height, width, weight.shape[0]))
-    case.set(**attributes, acc_type=call.acc_type, local_bound=call.local_bound)
-    block = case.graph().main
-    found = bind_operator(block.operators[-1], block)
-    found.proved = {
-        label.replace(call.spec.name, "CONV2D"): (repeat(low, call.OC, times), repeat(high, call.OC, times))
-        for label, (low, high) in call.proved.items()
-    }
-    kernel = tensor_ops.KERNELS["CONV2D", call.row.key]
-    if epilogue is None:
-        return kernel.prepare(found)
-    multiplier, shift = (np.tile(x, times) if len(x) > 1 else x for x in (epilogue.multiplier, epilogue.shift))
-    return kernel.prepare(found, replace(epilogue, multiplier=multiplier, shift=shift))
+    weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
+    simd = variant()
+    bias = per_channel_bias(call, call.OC)
+    if not ((simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)):
+        return conv2d_pairs(call, weight, bias, epilogue)
+    offset = call.input_zp + (0 if simd.signed else 128)
+    bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+    g, offsets = window_geometry(call, call.IC, 1, 1)
+    g.update({at.PADDING: call.input_zp, at.IN_PLACE: flatten_pointwise(call, g) and call.IC % 4 == 0})
+    return conv2d_tiled(call, g, pack_panels(weight, offsets, 4, np.int8), bias, epilogue, loops.conv_quads)
 
 
-def repeat(values: Array, channels: int, times: int) -> Array:
-    return np.tile(np.broadcast_to(values, channels), times)
+def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | None) -> Work:
+    """CONV2D in int16 pairs: the sums without the bias fit int32, and with it, too, where the bias is int32."""
+    from . import loops
+
+    g, offsets = window_geometry(call, call.IC, 1, 2)
+    whole = flatten_pointwise(call, g)
+    wide = call.in_t is types.i16
+    g.update({at.ZERO: call.input_zp, at.IN_PLACE: wide and whole and call.IC % 2 == 0})
+    forms = loops.conv_pairs_int16 if wide else loops.conv_pairs
+    return conv2d_tiled(call, g, pack_panels(weight, offsets, 2, np.int16), bias, epilogue, forms)
+
+
+def conv2d_tiled(
+    call: Call, g: Geometry, packed: Panels, bias: Array, epilogue: Epilogue | None,
+    loops: Sequence[Callable[..., int]],
+) -> Work:  # fmt: skip
+    """CONV2D by a loop over tiles, one for each of scale.places.FORMS."""
+    b, distances, panels = packed
+    simd = variant()
+    g.update({at.STEPS: len(distances), at.CHANNELS: call.OC})
+    units = split_finely(g, panels)
+    bound = 0 if epilogue is None else int(accumulator_bound(call).max())
+    scaling, shape = parameters(epilogue, bias, call.OC, panels * 16, bound), geometry(g)
+    loop = loops[form_of(epilogue, scaling)]
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return Loop(loop, simd, x, b, shape, distances, *scaling, out)
+
+    elements, starts = buffer_sizes(g)
+    elements = 64 if g[at.IN_PLACE] else elements
+    scratch = ((b.dtype, elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
+    speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
+    cost = macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC
+    least = 1 if g[at.IN_PLACE] else max(1, g[at.GROUPS] // 2)  # groups of panels read the same packed rows
+    return Work(units, cost, bind, scratch, least=least)

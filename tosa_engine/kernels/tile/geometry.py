@@ -1,8 +1,15 @@
-"""Places in the geometry array of the tensor loops; sizes are in elements unless said."""
+"""Places in the geometry array of the loops over tiles; sizes are in elements unless said."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ...types import Array
+
+Geometry = dict[int, int]  # values by their places, while an operator is prepared; the others are 0
 
 BATCH: Final = 0  # images
 IN_HEIGHT: Final = 1
@@ -37,3 +44,11 @@ CONSTANT: Final = 29  # MATMUL in quads: what is added to all sums
 SIZE: Final = 30
 
 COPIED: Final = 2
+
+
+def geometry(values: Geometry) -> Array:
+    """The array: int64 [SIZE], places that aren't given are 0."""
+    found = np.zeros(SIZE, np.int64)
+    for place, value in values.items():
+        found[place] = value
+    return found

@@ -12,7 +12,7 @@ from typing import Any
 from .._jit import inline, jit, panels_of
 from .._jit.variants import MOST_ROWS
 from ..layout.lines import fill
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from .geometry import (  # fmt: skip
     BLOCK,
     BLOCKS,

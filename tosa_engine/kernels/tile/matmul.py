@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._jit.variants import MOST_ROWS, TILE, variant
-from ..bounds import accumulator_bound, fits_output, in_int32, sums_range
-from ..int48.prepare import scaling_numbers
+from ..bounds import accumulator_bound
 from ..scale.epilogue import form_of, parameters
-from ..work import BUFFER_BYTES, LEAST_UNITS, Loop, Work, flat, geometry
+from ..work import BUFFER_BYTES, LEAST_UNITS, Loop, Work, flat
 from . import geometry as at
+from .geometry import geometry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     from ..work import Epilogue, Run
 
 
-# pairs of products of an int16 and a part of 8 bits whose sums fit int32: 2 * 2^15 * 2^7 each
-SPLIT_STEPS = (1 << 8) - 1
-
-
-def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
-    """MATMUL of int8, in quads where the variant has them."""
-    if not fits_output(call):
-        assert epilogue is None
-        return matmul_wide(call)
+def matmul_int8(call: Call, epilogue: Epilogue | None) -> Work:
+    """In quads where the variant has them."""
     simd = variant()
     return (matmul_quads if simd.quads or simd.signed else matmul_pairs)(call, epilogue)
 
@@ -68,7 +61,7 @@ def matmul_quads(call: Call, epilogue: Epilogue | None) -> Work:
 
 def matmul_pairs(call: Call, epilogue: Epilogue | None) -> Work:
     """MATMUL of int8, and of int16 whose sums fit int32, in pairs."""
-    from . import loops as tensor_loops
+    from . import loops
 
     panels, pairs = -(-call.W // 16), -(-call.C // 2)
     g = {
@@ -85,63 +78,10 @@ def matmul_pairs(call: Call, epilogue: Epilogue | None) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
 
-        return Loop(tensor_loops.matmul_pairs, variant(), x, y, shape, distances, e32, e64, limits, out)
+        return Loop(loops.matmul_pairs, variant(), x, y, shape, distances, e32, e64, limits, out)
 
     scratch = (
         (np.dtype(np.int16), g[at.BLOCK] * call.C + 64), (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),
         (np.dtype(np.int32), TILE), (np.dtype(np.int16), pairs * 64),
     )  # fmt: skip
     return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], call.N * call.H * call.W * call.C / 50, bind, scratch)
-
-
-def matmul_int16(call: Call, epilogue: Epilogue | None = None) -> Work:
-    """MATMUL of int16, in one go where the sums are scaled at once and fit int32."""
-    if not fits_output(call):
-        assert epilogue is None
-        return matmul_wide(call)
-    if epilogue is not None and in_int32(*sums_range(call)):
-        return matmul_pairs(call, epilogue)
-    return matmul_int48(call, epilogue)
-
-
-def matmul_int48(call: Call, epilogue: Epilogue | None) -> Work:
-    """Twice on the tile: by the upper and by the lower bits of the second matrix."""
-    from ..int48 import loops as int48_loops
-
-    panels, pairs = -(-call.W // 16), -(-call.C // 2)
-    g = {
-        at.BATCH: call.N, at.HEIGHT: call.H, at.WIDTH: 1, at.CHANNELS: call.W, at.DEPTH: call.C, at.STEPS: pairs,
-        at.BLOCK: max(MOST_ROWS, min(call.H, BUFFER_BYTES // 2 // call.C)), at.PANELS: panels,
-        at.IN_PLACE: call.C % 2 == 0,
-    }  # fmt: skip
-    g[at.BLOCKS] = -(-call.H // g[at.BLOCK])
-    g[at.GROUPS] = max(1, min(panels, LEAST_UNITS // (g[at.BLOCKS] * call.N)))
-    numbers = scaling_numbers(epilogue, np.zeros(call.W, np.int64))
-    shape, distances, simd = geometry(g), np.arange(pairs, dtype=np.int64) * 2, variant()
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-
-        return Loop(int48_loops.matmul, simd, x, y, shape, distances, SPLIT_STEPS, numbers, out)
-
-    scratch = (
-        (np.dtype(np.int16), 64 if g[at.IN_PLACE] else g[at.BLOCK] * call.C + 64),
-        (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS), (np.dtype(np.int32), TILE), (np.dtype(np.int64), TILE),
-        (np.dtype(np.int32), pairs * 32),
-    )  # fmt: skip
-    cost = call.N * call.H * call.W * (call.C / 25 + 0.5)
-    return Work(call.N * g[at.BLOCKS] * g[at.GROUPS], cost, bind, scratch)
-
-
-def matmul_wide(call: Call) -> Work:
-    """MATMUL in 64-bit sums, every partial sum tested."""
-    from ..wide import loops as wide_loops
-
-    g = np.array([call.N, call.H, call.W, call.C, call.A_zp, call.B_zp, call.out_t.maximum], np.int64)
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return Loop(wide_loops.matmul, x, y, g, out)
-
-    scratch = ((np.dtype(np.int64), call.W),)
-    return Work(call.N * call.H, 1.0 * call.N * call.H * call.W * call.C, bind, scratch)

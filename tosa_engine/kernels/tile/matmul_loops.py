@@ -17,7 +17,7 @@ import numpy as np
 from .._jit import inline, jit, panels_of
 from .._jit.variants import MOST_ROWS, TILE
 from ..layout.lines import fill
-from ..scale.accumulators import NR
+from ..scale.places import NR
 from .geometry import BLOCK, BLOCKS, CHANNELS, CONSTANT, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, REPEAT, STEPS, ZERO
 from .loops import from_input, group_panels, straight
 from .micro_kernel import tiles_terms

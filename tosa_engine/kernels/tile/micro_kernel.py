@@ -21,8 +21,8 @@ import numpy as np
 
 from .._jit import JIT, few_of, inline, jit, masks, native, rows_of
 from .._jit.variants import TILE
-from ..scale.accumulators import HIGH_WORDS, NR, scale_rows
-from ..scale.epilogue import FORMS, HIGH_WORD
+from ..scale.accumulators import scale_rows
+from ..scale.places import FORMS, HIGH_WORD, HIGH_WORDS, NR
 
 if JIT:
     from .micro_kernel_emit import scaled_tile, sums_tile

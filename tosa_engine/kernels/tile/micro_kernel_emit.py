@@ -10,8 +10,7 @@ from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
 from .._jit.variants import TILE
 from ..scale import accumulators as scale
-from ..scale.accumulators import NR
-from ..scale.epilogue import ANY, ROUNDED
+from ..scale.places import ANY, NR, ROUNDED, SATURATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,7 +139,7 @@ class Tile:
         if target.e64 is not None:
             self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
             return
-        flags = builder.load(builder.gep(target.limits, [e.I64(scale.SATURATES)]))
+        flags = builder.load(builder.gep(target.limits, [e.I64(SATURATES)]))
         if target.bits != 8:
             self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
             return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._jit.variants import MOST_ROWS, variant
+from ..scale.places import NR
 from ..shared_constants import shared
 from ..work import BUFFER_BYTES, LEAST_UNITS, aligned, constant
 from . import geometry as at
@@ -14,13 +15,22 @@ from . import geometry as at
 if TYPE_CHECKING:
     from ...spec.table import Call
     from ...types import Array
+    from .geometry import Geometry
 
 
 TILES = 4  # in a block of rows
 
 
-def window_geometry(call: Call, depth: int, repeat: int, itemsize: int) -> tuple[dict[int, int], list[int], int]:
-    """Geometry of packing, the distances of the runs along K, and the elements of one run."""
+class Panels(NamedTuple):
+    """The weights of a matrix product as tiles read them."""
+
+    weights: Array  # [panel, step, NR, group] in one dimension, aligned
+    distances: Array  # int64 [step]: from the start of a row to what the step reads
+    panels: int  # how many
+
+
+def window_geometry(call: Call, depth: int, repeat: int, itemsize: int) -> tuple[Geometry, list[int]]:
+    """Geometry of packing, and the distances of the runs along K."""
     tall, wide = call.KH > 1, call.KW > 1
     columns = (call.OW - 1) * (call.stride_x if wide else 1) + 1 + (call.KW - 1) * call.dilation_x
     inner = depth * repeat
@@ -28,24 +38,23 @@ def window_geometry(call: Call, depth: int, repeat: int, itemsize: int) -> tuple
     merged = call.dilation_x == 1 and repeat == 1 and wide
     rows = [ky * call.dilation_y * pitch for ky in range(call.KH)]
     if merged or not wide:
-        offsets, run = rows, call.KW * inner
+        offsets = rows
     else:
         offsets = [row + kx * call.dilation_x * inner for row in rows for kx in range(call.KW)]
-        run = inner
     jump = call.stride_y if tall else 1
     tail = (call.KH - 1) * call.dilation_y
     lines = (BUFFER_BYTES // itemsize // pitch - 1 - tail) // jump + 1
-    found = {
+    found: Geometry = {
         at.IN_HEIGHT: call.IH, at.IN_WIDTH: call.IW, at.DEPTH: depth, at.REPEAT: repeat,
         at.FIRST_Y: -call.pad_top, at.FIRST_X: -call.pad_left,
         at.STEP_Y: 1 if tall else call.stride_y, at.STEP_X: 1 if wide else call.stride_x,
         at.HEIGHT: call.OH, at.WIDTH: call.OW, at.JUMP_Y: jump, at.JUMP_X: (call.stride_x if wide else 1) * inner,
         at.PITCH: pitch, at.TAIL: tail, at.BATCH: call.N, at.BLOCK: max(1, min(call.OH, lines)),
     }  # fmt: skip
-    return found, offsets, run
+    return found, offsets
 
 
-def flatten_pointwise(call: Call, g: dict[int, int]) -> bool:
+def flatten_pointwise(call: Call, g: Geometry) -> bool:
     """A 1 x 1 convolution without stride and padding is a product of all pixels: one column of N * OH * OW rows."""
     if (call.KH, call.KW, *call.stride, *call.pad) != (1, 1, 1, 1, 0, 0, 0, 0):
         return False
@@ -55,7 +64,7 @@ def flatten_pointwise(call: Call, g: dict[int, int]) -> bool:
     return True
 
 
-def split(g: dict[int, int], panels: int) -> int:
+def split(g: Geometry, panels: int) -> int:
     """Cut the work into units: blocks of rows, and groups of panels where there are few rows. The number of units."""
     simd = variant()
     g[at.PANELS] = panels
@@ -73,7 +82,7 @@ def split(g: dict[int, int], panels: int) -> int:
     return g[at.BATCH] * g[at.BLOCKS] * g[at.GROUPS]
 
 
-def split_finely(g: dict[int, int], panels: int) -> int:
+def split_finely(g: Geometry, panels: int) -> int:
     """Like `split`, for loops that do MERGE blocks at once: blocks are small, so that workers share them evenly, and
     where one's outputs end, those of the step before and of the next one do.
     """
@@ -101,76 +110,37 @@ def in_channels(pixels: int) -> bool:
     return pixels < 2 * LEAST_UNITS * variant().rows
 
 
-def buffer_sizes(g: dict[int, int]) -> tuple[int, int]:
+def buffer_sizes(g: Geometry) -> tuple[int, int]:
     """Elements of the packed rows (with room for reads past the last run) and of the row starts."""
     lines = g[at.BLOCK] * g.get(at.MERGE, 1)
     rows = (lines - 1) * g[at.JUMP_Y] + 1 + g[at.TAIL]
     return rows * g[at.PITCH] + 64, lines * g[at.WIDTH] + MOST_ROWS
 
 
-def pack_panels(weight: Array, offsets: list[int], group: int, dtype: Any) -> tuple[Array, Array, int]:
-    """Weights [OC, K], K being runs that start at `offsets`, as [panel, step, NR, group]; the steps' distances; panels.
+def pack_panels(weight: Array, offsets: list[int], group: int, dtype: type) -> Panels:
+    """Weights [OC, K], K being runs that start at `offsets`, as `Panels`.
 
     A run that isn't a whole number of steps is filled up with zeros, which meet whatever lies behind it.
     """
-    steps, panels = -(-weight.shape[1] // len(offsets) // group), -(-weight.shape[0] // 16)
+    steps, panels = -(-weight.shape[1] // len(offsets) // group), -(-weight.shape[0] // NR)
     distances = np.add.outer(np.array(offsets, np.int64), np.arange(steps, dtype=np.int64) * group).reshape(-1)
-    return panels_of_runs(weight, len(offsets), group, dtype), distances, panels
+    return Panels(panels_of_runs(weight, len(offsets), group, dtype), distances, panels)
 
 
 @shared
-def panels_of_runs(weight: Array, runs: int, group: int, dtype: Any) -> Array:
+def panels_of_runs(weight: Array, runs: int, group: int, dtype: type) -> Array:
     channels, depth = weight.shape
     run = depth // runs
-    steps, panels = -(-run // group), -(-channels // 16)
-    padded = np.zeros((panels * 16, runs, steps * group), dtype)
+    steps, panels = -(-run // group), -(-channels // NR)
+    padded = np.zeros((panels * NR, runs, steps * group), dtype)
     padded[:channels, :, :run] = weight.reshape(channels, runs, run)
     packed = aligned(padded.size, dtype)
-    packed[:] = padded.reshape(panels, 16, runs * steps, group).transpose(0, 2, 1, 3).reshape(-1)
+    packed[:] = padded.reshape(panels, NR, runs * steps, group).transpose(0, 2, 1, 3).reshape(-1)
     return packed
 
 
 def per_channel_bias(call: Call, channels: int) -> Array:
     return np.ascontiguousarray(np.broadcast_to(constant(call, "bias"), (channels,)))
-
-
-def depthwise_weights(call: Call, dtype: Any) -> tuple[Array, int]:
-    """[KH * KW, C * M] padded to whole vectors, zero point subtracted; and the number of vectors."""
-    channels = call.C * call.M
-    panels = -(-channels // 16)
-    weight = aligned(call.KH * call.KW * panels * 16, dtype)
-    values = constant(call, "weight").astype(dtype) - np.dtype(dtype).type(call.weight_zp)
-    weight.reshape(-1, panels * 16)[:, :channels] = values.reshape(-1, channels)
-    return weight, panels
-
-
-@shared
-def pairs_of_taps(weight: Array, panels: int) -> Array:
-    """[taps, panels * 16] as [panel, pair, 16, 2], an odd number of taps filled up with zeros."""
-    from ..depthwise.taps import LANE_ORDER
-
-    taps = weight.size // (panels * 16)
-    padded = np.zeros((taps + taps % 2, panels * 16), np.int16)
-    padded[:taps] = weight.reshape(taps, -1)
-    packed = aligned(padded.size, np.int16)
-    packed[:] = padded.reshape(-1, 2, panels, 16)[..., LANE_ORDER].transpose(2, 0, 3, 1).reshape(-1)
-    return packed
-
-
-def depthwise_geometry(call: Call, panels: int, itemsize: int) -> tuple[dict[int, int], Array, int]:
-    """Taps are segments; the buffer holds every input channel M times, so that channels line up with outputs."""
-    g, _, _ = window_geometry(call, call.C, call.M, itemsize)
-    inner = call.C * call.M
-    offsets = [
-        ky * call.dilation_y * g[at.PITCH] + kx * call.dilation_x * inner
-        for ky in range(call.KH)
-        for kx in range(call.KW)
-    ]
-    g.update({at.SEGMENTS: len(offsets), at.CHANNELS: inner})
-    units = split(g, panels)
-    units //= g[at.GROUPS]
-    g[at.GROUPS] = 1
-    return g, np.array(offsets, np.int64), units
 
 
 def macs(call: Call) -> float:

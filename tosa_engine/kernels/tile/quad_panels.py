@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .._jit import JIT
-from ..scale.accumulators import NR
+from ..scale.places import NR
 
 if JIT:
     from .._jit import intrinsic, numba_types

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
 from ..scale import accumulators as scale
+from ..scale.places import MULTIPLIER
 from .places import CHUNK, GROUP, HALF_64, INVERSE_OF_9, RIGHT_64, ROUNDED, SHIFT, TAPS, TILE, WINDOW, columns_of
 from .transforms import times, to_outputs, to_points, to_reduced, twice, widened
 
@@ -162,7 +163,7 @@ def _make(double: bool) -> Any:
                 for part in range(0, GROUP, lanes):
                     first = builder.add(channel, e.I64(part))
                     seed = e.load(builder, seeds, first, e.vector(e.I32, lanes), 4)
-                    numbers = (scale.MULTIPLIER, RIGHT_64, HALF_64)
+                    numbers = (MULTIPLIER, RIGHT_64, HALF_64)
                     found = scale.rows_of_channels(builder, rows32, pitch, first, lanes, numbers)
                     at = builder.add(start, e.I64(part))
                     for i, j, value in _sums(builder, products, at, columns, seed, points):

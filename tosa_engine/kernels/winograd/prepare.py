@@ -39,7 +39,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from .._jit.variants import Variant, variant
-from ..scale.epilogue import parameters
+from ..scale.epilogue import Parameters, parameters
+from ..scale.places import BIAS, DOUBLES, HIGH_WORDS, RIGHT, ZERO_POINT
 from ..shared_constants import shared
 from ..tile.packing import macs, per_channel_bias
 from ..work import LEAST_UNITS, Epilogue, Loop, Work, aligned, constant, flat
@@ -204,10 +205,8 @@ def is_late(call: Call, chunks: int) -> bool:
     return bool(2 * at.POINTS * at.CHUNK * chunks > KEPT and in_bytes)
 
 
-def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, Parameters]:
     """What is added to the product at the point (1, 1), and the parameters of the epilogue."""
-    from ..scale.accumulators import BIAS, DOUBLES, HIGH_WORDS, RIGHT, ZERO_POINT
-
     padded = int(g[at.PANELS] * g[at.COLUMNS])
     low, high = bounds(call)
     bias, weights = per_channel_bias(call, call.OC).astype(np.int64), weights_of(call).sum(axis=(1, 2, 3))
@@ -229,13 +228,12 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, tup
     more[: e32.size] = e32
     if g[at.IN_26_BITS]:
         more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = right + at.SHIFT, half
-    return seed, (more, e64, limits)
+    return seed, Parameters(more, e64, limits)
 
 
 def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     """CONV2D of int8 input and int8 or int4 weights that `suits` and has no REQUIRE that could fail."""
-    from ..scale.accumulators import DOUBLES
-    from . import loops as winograd_loops
+    from . import loops
 
     simd = variant()
     g = sizes(call, simd)
@@ -243,7 +241,7 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     packed = pack_weights(weights_of(call), int(g[at.COLUMNS]), simd.lanes, late=late, few=bool(g[at.AT_FEW]))
     u, w = (np.zeros(1, np.int16), packed) if late else (packed, np.zeros(1, np.int8))
     seed, scales = scaling(call, epilogue, g)
-    loop = winograd_loops.conv_rounded if scales[2][DOUBLES] else winograd_loops.conv
+    loop = loops.conv_rounded if scales.limits[DOUBLES] else loops.conv
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels import KERNELS
-from ...kernels.data_layout import copy_work
+from ...kernels.layout.copies import copy_work
 from ..rewrite.dynamic_constants import unknown
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from ... import types
 from ...kernels import KERNELS, Epilogue
 from ...kernels.bounds import fits_output
-from ...kernels.scale.fused import rescale_by_one, table_rescaled
+from ...kernels.scale.fused import rescale_by_one
+from ...kernels.table.prepare import table_rescaled
 from ...kernels.type_conversion import output_range, rescale_numbers, zero_points
 from ..steps import Step
 from .dynamic_constants import unknown

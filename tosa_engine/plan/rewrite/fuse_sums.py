@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import types
-from ...kernels.scale.fused import rescaled_sum
+from ...kernels.reductions.prepare import rescaled_sum
 from ...kernels.type_conversion import rescale_numbers, zero_points
 from ..steps import Step
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data_layout import copy_loop, strip
+from ..layout.copies import copy_loop, strip
 from ..work import Chain, Loop, Work, aligned, bits, constant, loops_of
 from .conv2d import conv2d
 

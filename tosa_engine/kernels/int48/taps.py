@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._jit import JIT, inline, native
-from ..scale.accumulators import NR
+from ..scale.places import NR
 
 if JIT:
     from .._jit import intrinsic, numba_types

@@ -1,0 +1,1 @@
+"""CONV3D and TRANSPOSE_CONV2D as uses of CONV2D."""
