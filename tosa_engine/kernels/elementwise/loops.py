@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .._jit import JIT, described, jit
+from .._jit import JIT, described, inline, jit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,28 @@ def plain_line(formula: Formula) -> Callable[..., bool]:
     return line
 
 
+@inline
+def lines_from(g: Any, at: int, high: int) -> tuple[int, int, int, int, int]:
+    """The place in each input of output element `at`, how many elements are left in its line before `high`, and how
+    many such lines follow each other. Apart from the loops, because it is compiled once for all of them.
+    """
+    axes = len(g) // 4
+    inner, sa, sb, sc = g[axes - 1], g[2 * axes - 1], g[3 * axes - 1], g[4 * axes - 1]
+    lines, la, lb, lc = g[axes - 2], g[2 * axes - 2], g[3 * axes - 2], g[4 * axes - 2]
+    row = at // inner
+    column, first, rest = at - row * inner, row % lines, row // lines
+    ia, ib, ic = column * sa + first * la, column * sb + first * lb, column * sc + first * lc
+    for axis in range(axes - 3, -1, -1):
+        index = rest % g[axis]
+        rest //= g[axis]
+        ia += index * g[axes + axis]
+        ib += index * g[2 * axes + axis]
+        ic += index * g[3 * axes + axis]
+    count = min(inner - column, high - at)
+    several = min(lines - first, (high - at) // inner) if count == inner else 1
+    return ia, ib, ic, count, several
+
+
 def loop_of(formula: Formula) -> Callable[..., int]:
     """The loop of a formula (see `make_loop`), the same one for the same formula."""
     text = described(formula)
@@ -62,21 +84,11 @@ def make_loop(formula: Formula) -> Callable[..., int]:
 
     def loop(a: Any, b: Any, c: Any, p: Any, g: Any, out: Any, low: int, high: int) -> int:
         axes = len(g) // 4
-        inner, sa, sb, sc = g[axes - 1], g[2 * axes - 1], g[3 * axes - 1], g[4 * axes - 1]
-        lines, la, lb, lc = g[axes - 2], g[2 * axes - 2], g[3 * axes - 2], g[4 * axes - 2]
+        sa, sb, sc = g[2 * axes - 1], g[3 * axes - 1], g[4 * axes - 1]
+        la, lb, lc = g[2 * axes - 2], g[3 * axes - 2], g[4 * axes - 2]
         at = low
         while at < high:
-            row = at // inner
-            column, first, rest = at - row * inner, row % lines, row // lines
-            ia, ib, ic = column * sa + first * la, column * sb + first * lb, column * sc + first * lc
-            for axis in range(axes - 3, -1, -1):
-                index = rest % g[axis]
-                rest //= g[axis]
-                ia += index * g[axes + axis]
-                ib += index * g[2 * axes + axis]
-                ic += index * g[3 * axes + axis]
-            count = min(inner - column, high - at)
-            several = min(lines - first, (high - at) // inner) if count == inner else 1
+            ia, ib, ic, count, several = lines_from(g, at, high)
             for _ in range(several):
                 if compute_line(a, ia, sa, b, ib, sb, c, ic, sc, p, out, at, count):
                     return int(at)
