@@ -14,11 +14,12 @@ READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs conformance conformance-ci fuzz peers interpreter bench clean
+.PHONY: help demo test test-all lint format docs conformance conformance-ci fuzz peers interpreter bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
 	@echo 'make test          the tests'
+	@echo 'make test-all      these, and then those that take long for a reason that stands beside them'
 	@echo 'make lint          ruff and mypy'
 	@echo 'make format        ruff, writing'
 	@echo 'make docs          the generated pages of docs/'
@@ -34,8 +35,13 @@ help:
 demo: $(VENV)/$(READY)
 	$(VENV)/bin/python examples/digits/demo.py
 
+PYTEST := -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=10
+
 test: $(VENV)/$(READY)
-	$(VENV)/bin/python -m pytest -q -n auto --dist loadfile --durations=10
+	$(VENV)/bin/python $(PYTEST)
+
+test-all: test
+	$(VENV)/bin/python $(PYTEST) -m "slow and not reference and not peers and not interpreter"
 
 lint: $(VENV)/$(READY)
 	$(VENV)/bin/ruff check .

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net
+from vector_units import UNITS
 
 from tosa_engine import oracle, types
 from tosa_engine.kernels import work
-from tosa_engine.kernels._jit import has, variants
 from tosa_engine.kernels.depthwise.packing import groups_of
 from tosa_engine.plan import expand, make_plan
 
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from tosa_engine.plan import Step
     from tosa_engine.types import Array
 
-VARIANTS = [
-    pytest.param(v.name, marks=pytest.mark.skipif(not has(*v.needs), reason=f"this processor has no {v.name}"))
-    for v in variants.VARIANTS
-]
 ENDS = [-128, -127, -1, 0, 1, 126, 127]
 BEHIND = ("nothing", "i8", "i16", "i32")
 
@@ -174,7 +170,7 @@ def layers(draw: st.DrawFn) -> Layer:
     )
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", UNITS)
 def test_every_layer_equals_the_oracle(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 
@@ -190,7 +186,7 @@ def square(kernel: int, stride: int, outputs: int) -> Axis:
     return Axis(kernel, stride, 1, outputs, (kernel - 1) // 2, kernel - 1 - (kernel - 1) // 2)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("channels", [15, 16, 17, 31, 32, 40, 48, 63, 64, 65, 80, 96, 97, 144, 200])
 @pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (3, 2), (5, 1), (5, 2)])
 def test_usual_layers(variant: str, channels: int, kernel: int, stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +202,7 @@ def test_usual_layers(variant: str, channels: int, kernel: int, stride: int, mon
 FEW = [(1, 1), (2, 1), (3, 1), (3, 4), (5, 1), (7, 2), (8, 1), (1, 8), (12, 1), (15, 1)]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize(("channels", "repeat"), FEW)
 def test_few_channels_are_those_of_several_pixels(
     variant: str, channels: int, repeat: int, monkeypatch: pytest.MonkeyPatch

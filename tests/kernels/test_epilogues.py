@@ -11,17 +11,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nets import Net
+from vector_units import UNITS
 
 from tosa_engine import oracle
 from tosa_engine.errors import RequireViolation
-from tosa_engine.kernels._jit import has, variants
 from tosa_engine.runtime.session import Session
 from tosa_engine.types import DType, i8, i16, i32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOST = [v.name for v in variants.VARIANTS if has(*v.needs)]
 # producers, and the channels of their results
 CASES = {"pointwise": 37, "windows": 20, "depthwise": 35, "product": 21}
 MODES = ["SINGLE_ROUND", "DOUBLE_ROUND", "INEXACT_ROUND"]
@@ -50,7 +49,7 @@ def rescale(net: Net, to: DType, multipliers: Sequence[int], shifts: Sequence[in
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", CASES)
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
@@ -92,7 +91,7 @@ def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.Monke
     run()
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", ["pointwise", "windows", "depthwise", "winograd"])
 @pytest.mark.parametrize("bias", [0, (1 << 29) - (1 << 23), 1 << 29, 1 << 30])
 def test_sums_that_are_rounded_twice(bias: int, case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nets import Net
+from vector_units import UNITS
 
 from tosa_engine import oracle
 from tosa_engine.errors import RequireViolation
-from tosa_engine.kernels._jit import has, variants
 from tosa_engine.probe import Probe
 from tosa_engine.runtime.session import Session
 from tosa_engine.types import DType, i8, i16, i32, i48
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tosa_engine.types import Array, Shape
 
-HOST = [v.name for v in variants.VARIANTS if has(*v.needs)]
 END = 1 << 47
 # operator, input, weights, and how they go along
 SHAPES: dict[str, tuple[str, Shape, Shape, dict[str, Any]]] = {
@@ -96,7 +95,7 @@ def check(net: Net, output: str, fused: str, case: str, threads: int = 2) -> Non
 BIAS = st.sampled_from([0, 1, -(1 << 31), 1 << 31, 5 << 34, END // 2, -END // 2])
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", SHAPES)
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shifts small enough for results beyond int32 are seen not to be proved."""
@@ -128,7 +127,7 @@ def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.Monke
     run()
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", SHAPES)
 def test_int48_never_reaches_memory(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
@@ -139,7 +138,7 @@ def test_int48_never_reaches_memory(case: str, variant: str, monkeypatch: pytest
     check(net, "y", f"{SHAPES[case][0]}+RESCALE", case)
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", ["deep", "wide windows"])
 def test_sums_beyond_int32_are_scaled_from_int64(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Full-scale values of one sign."""
@@ -176,7 +175,7 @@ def product(net: Net, shape: tuple[int, int, int, int]) -> dict[str, Shape]:
     return sizes
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize("case", PRODUCTS)
 def test_products_of_int16_matrices(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scaled and as they are; random, and all the least or the greatest value, whose sums are the largest."""
@@ -208,7 +207,7 @@ def test_products_of_int16_matrices(case: str, variant: str, monkeypatch: pytest
             )
 
 
-@pytest.mark.parametrize("variant", HOST)
+@pytest.mark.parametrize("variant", UNITS)
 def test_a_product_that_is_proved_to_fit_int32(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
     net = Net()

@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from nets import Net
 from strategies import cases
+from vector_units import UNITS
 
 from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
 ROOT = Path(__file__).parents[2]
-VARIANTS = [
-    pytest.param(v.name, marks=pytest.mark.skipif(not has(*v.needs), reason=f"this processor has no {v.name}"))
-    for v in variants.VARIANTS
-]
 ROWS = sorted(
     key for key in KERNELS if key[0] != "CONST_SHAPE" and TABLE[key[0]].pure and len(TABLE[key[0]].outputs) == 1
 )
@@ -137,7 +134,7 @@ def test_kernel_equals_oracle(op: str, row: str) -> None:
     run()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize(("op", "row"), TILED)
 def test_each_vector_unit_equals_oracle(op: str, row: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
@@ -349,7 +346,7 @@ def test_compiled_code_is_kept_on_disk_or_a_warning_says_why(tmp_path: Path) -> 
     assert second.stdout.strip() == "None"
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", UNITS)
 @pytest.mark.parametrize(("kernel", "depth", "dilation"), [(1, 700, 1), (3, 300, 1), (3, 90, 2), (2, 513, 1)])
 def test_int16_convolutions_cut_k_into_chunks_that_fit_int32(
     kernel: int, depth: int, dilation: int, variant: str, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from nets import Net
+from vector_units import UNITS
 
 from tosa_engine import Session, oracle, types
 from tosa_engine.errors import RequireViolation
@@ -17,7 +18,6 @@ from tosa_engine.kernels.tile import matmul
 from tosa_engine.plan import expand, make_plan
 
 from .test_emission import PROCESSORS, WANTED, compiled
-from .test_kernels import VARIANTS as RUNNABLE
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -58,7 +58,7 @@ def check(graph: Graph, feeds: dict[str, Array]) -> None:
 SHAPES = [(1, 1, 1, 1), (2, 5, 3, 7), (3, 13, 33, 17), (4, 64, 32, 64), (1, 300, 700, 20), (2, 25, 8, 33)]
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_of_panels_and_rows(shape: tuple[int, ...], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", name)
