@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from quant.calibration.metrics import Agreement
 from quant.commands.calibrate import add_scheme
 from quant.commands.quantize_flags import add_layers, add_methods, options_of
 from quant.improve.post_training import quantize
@@ -24,6 +23,7 @@ from quant.improve.runs import Integers, undecided, until
 from quant.legalize.layers import stay_float
 from quant.legalize.quantize import prepared
 from tosa_engine import Session
+from tosa_engine.compare.agreement import Agreement
 from tosa_engine.load import load
 
 if TYPE_CHECKING:

@@ -14,16 +14,16 @@ from nnef_examples import EXAMPLES
 
 from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.methods import Method
-from quant.calibration.metrics import Agreement
 from quant.calibration.observe import digest, finite
 from quant.calibration.records import Statistics
 from quant.calibration.statistics import TensorStatistics
 from quant.legalize.quantize import float_tensors, prepared, quantize, unbounded
-from quant.ranges import dequantize_array, quantize_array
 from tosa_engine import oracle
+from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError, Problems, TosaEngineError
 from tosa_engine.frontends import nnef
 from tosa_engine.frontends.nnef.language.library import standard_library
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -78,6 +78,11 @@ class Tensor:
     def size(self) -> int:
         return types.count(self.shape or ())
 
+    @property
+    def source_name(self) -> str:
+        """The front end's own name, or nothing."""
+        return self.source.name if self.source is not None else ""
+
 
 @dataclass(slots=True)
 class Operator:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant import graph_quant
-from quant.ranges import quantize_array
 from quant.report import layer_errors
 from tosa_engine import Session, cli
+from tosa_engine.frontends.nnef.files import graph_quant
 from tosa_engine.load import load
+from tosa_engine.qparams.arrays import quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tosa_engine.graph import Graph
+    from tosa_engine.samples.arrays import Samples
 
-    from .data import Samples
     from .records import Statistics
 
 CHUNK: Final = 16

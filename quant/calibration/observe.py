@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine.errors import DataError
+from tosa_engine.watch import Watched
 
 from ..legalize.quantize import float_tensors, prepared, unbounded
 from .records import Statistics
 from .statistics import TensorStatistics
-from .watch import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

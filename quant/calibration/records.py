@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tosa_engine.errors import DataError
+from tosa_engine.files import write_atomically
 
-from ..files import write_atomically
 from .statistics import FORMAT, VERSION, TensorStatistics
 
 if TYPE_CHECKING:

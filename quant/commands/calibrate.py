@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tosa_engine.commands.common import add_model, add_nnef, at_least, inverted_of, load_model
+from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
 from tosa_engine.errors import DataError, UsageError
 
 from .tools import QUANT_FILE, check_output, filters, needs_floats, warn
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tosa_engine.graph import Graph
+    from tosa_engine.samples.arrays import Samples
 
     from ..calibration.calibrate import Scheme
-    from ..calibration.data import Samples
     from ..calibration.records import Statistics
 
 METHODS: Final = ("minmax", "average", "percentile", "mse", "entropy")
@@ -55,7 +55,8 @@ class _Calibrate:
         work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
 
     def run(self, args: argparse.Namespace) -> int:
-        from .. import graph_quant
+        from tosa_engine.frontends.nnef.files import graph_quant
+
         from ..calibration.calibrate import from_statistics
 
         _check(args)
@@ -73,22 +74,6 @@ class _Calibrate:
         graph_quant.write(result.qparams, args.output)
         print(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
         return 0
-
-
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """The flags that say what the samples are."""
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--data", metavar="FILE|DIR",
-        help="an .npz with one array per input (first axis: samples), an .npy, or a folder of them or of pictures",
-    )  # fmt: skip
-    data.add_argument("--random", type=at_least(1), metavar="N", help="N samples of random numbers instead of data")
-    data.add_argument("--seed", type=int, default=0, metavar="N", help="of --random; default: 0")
-    data.add_argument("--samples", type=at_least(1), metavar="N", help="use N samples only")
-    data.add_argument("--image-mean", type=_numbers, metavar="M[,M]", help="taken from pixels of 0 to 255; default: 0")
-    data.add_argument("--image-std", type=_numbers, metavar="S[,S]", help="what pixels are divided by; default: 255")
-    data.add_argument("--image-size", type=_size, metavar="HxW", help="scale to this, then cut the input's size")
-    data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
@@ -120,21 +105,6 @@ def scheme_flags(args: argparse.Namespace) -> list[str]:
         "--symmetric": args.symmetric, "--power-of-two": args.power_of_two, "--weights": args.weights != "per-channel",
     }  # fmt: skip
     return [flag for flag, on in given.items() if on]
-
-
-def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
-    """Flags of `add_data` that are about nothing here; `counted`: what --samples counts is elsewhere.
-
-    Raises UsageError.
-    """
-    flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
-    images = [f"--image-{name}" for name, value in flags.items() if value is not None]
-    if images and not args.data:
-        raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
-    if args.seed and not args.random:
-        raise UsageError("--seed is for --random")
-    if args.samples is not None and not (args.data or args.random or counted):
-        raise UsageError("--samples counts those of --data or --random, and neither is given")
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -201,25 +171,6 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
     return statistics
 
 
-def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False) -> Samples:
-    """What the flags of `add_data` say. With `integers` arrays of them are samples, too."""
-    from ..calibration.data import RandomSamples, array_samples
-    from ..calibration.images import Preparation, image_samples, is_image_folder
-
-    inputs = graph.inputs
-    if args.random:
-        warn("random numbers say nothing about the ranges of real data")
-        return RandomSamples(args.random, args.seed, inputs)
-    if not is_image_folder(args.data):
-        flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
-        given = [f"--image-{name}" for name, value in flags.items() if value is not None]
-        if given:
-            raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
-        return array_samples(args.data, inputs, integers=integers)
-    how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
-    return image_samples(args.data, inputs, how)
-
-
 def _count(
     args: argparse.Namespace,
     graph: Graph,
@@ -267,28 +218,11 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("tosa-engine", "numpy", "numba")}
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        found = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' isn't a number or a list of numbers with commas") from None
-    if not all(math.isfinite(value) for value in found):
-        raise argparse.ArgumentTypeError(f"'{text}' isn't finite")
-    return found
-
-
 def _seconds(text: str) -> float:
-    found = _numbers(text)
+    found = list_of_numbers(text)
     if len(found) != 1 or found[0] < 0:
         raise argparse.ArgumentTypeError(f"'{text}' isn't a number of seconds")
     return found[0]
-
-
-def _size(text: str) -> tuple[int, int]:
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and 0 < int(part) <= 65536 for part in parts):
-        raise argparse.ArgumentTypeError(f"'{text}' isn't a height and a width, such as 256x256")
-    return int(parts[0]), int(parts[1])
 
 
 command = _Calibrate()

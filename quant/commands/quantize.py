@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tosa_engine.commands.common import add_model, add_nnef, inverted_of
+from tosa_engine.commands.samples import add_data
 
-from .calibrate import add_data, add_scheme, scheme_of
+from .calibrate import add_scheme, scheme_of
 from .quantize_flags import add_layers, add_methods, check, rules_of, with_samples
 from .tools import QUANT_FILE, check_output, given_quant, load_with, needs_floats, warn
 
@@ -43,8 +44,8 @@ class _Quantize:
 
     def run(self, args: argparse.Namespace) -> int:
         from tosa_engine import serialize
+        from tosa_engine.qparams import sidecar
 
-        from .. import sidecar
         from ..legalize.lints import of_statistics
         from ..legalize.quantize import Report, quantize
 

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tosa_engine.commands.samples import check_data, samples_of
 from tosa_engine.errors import UsageError
 
-from .calibrate import check_data, samples_of, scheme_flags, scheme_of, versions
+from .calibrate import scheme_flags, scheme_of, versions
 from .tools import QUANT_FILE, load_with, needs_floats, warn
 
 if TYPE_CHECKING:
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tosa_engine.graph import Graph
+    from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
-    from ..calibration.data import Samples
     from ..improve.post_training import Options, Result
     from ..legalize.layers import LayerRule
     from ..legalize.quantize import Report

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
-    from ..calibration.data import Samples
     from ..report import Measurement
 
 SUFFIXES: Final = (".html", ".json", ".csv")
@@ -29,7 +29,7 @@ class _Report:
     help = "measure an integer model against its float model, layer by layer: HTML, JSON, CSV"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from .calibrate import add_data
+        from tosa_engine.commands.samples import add_data
 
         parser.add_argument("model", metavar="FLOAT", help=f"the float model: {MODEL_HELP}")
         parser.add_argument("integer", metavar="INTEGER", help="the integer model that quantize made from it")
@@ -49,7 +49,7 @@ class _Report:
             raise UsageError("a report needs one of --data and --random")
         found = _measured(args)
         files = Files(args.model, args.integer, args.data or "DATA")
-        from ..files import write_atomically
+        from tosa_engine.files import write_atomically
 
         for output in args.output:
             suffix = Path(output).suffix
@@ -61,11 +61,13 @@ class _Report:
 
 
 def _measured(args: argparse.Namespace) -> Measurement:
-    from .. import graph_quant, sidecar
-    from ..compare.sides import read_model
+    from tosa_engine.commands.samples import samples_of
+    from tosa_engine.compare.sides import read_model
+    from tosa_engine.frontends.nnef.files import graph_quant
+    from tosa_engine.qparams import sidecar
+
     from ..improve.equalize import equalize
     from ..report import measure
-    from .calibrate import samples_of
     from .tools import load_with, needs_floats
 
     quant = graph_quant.read(args.quant) if args.quant is not None else {}

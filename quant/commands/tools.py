@@ -62,7 +62,7 @@ def given_quant(model: str, file: str | None, inverted_scales: bool | None) -> M
 
     Raises UsageError when there is none, ParseError or Problems for what is wrong in it.
     """
-    from .. import graph_quant
+    from tosa_engine.frontends.nnef.files import graph_quant
 
     nnef_model = _is_nnef(Path(model))
     if nnef_model:

@@ -15,8 +15,8 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.errors import UsageError
+from tosa_engine.watch import Watched
 
-from ..calibration.watch import Watched
 from ..legalize.weights import FOUR_BITS, own_constant
 from .runs import Integers, distance, held_back, undecided, until
 

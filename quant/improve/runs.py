@@ -12,10 +12,10 @@ import numpy as np
 from tosa_engine import Session
 from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 from ..legalize.quantize import Report, quantize
 from ..legalize.sharing import MOVES
-from ..ranges import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph

@@ -13,8 +13,8 @@ import numpy as np
 
 from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
+from tosa_engine.watch import Watched
 
-from ..calibration.watch import Watched
 from ..legalize.quantize import prepared
 from .channels import channels_of, largest, power_of_two, scale
 

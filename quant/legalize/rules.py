@@ -11,8 +11,9 @@ import numpy as np
 from tosa_engine import types
 from tosa_engine.errors import DataError, TosaEngineError, Unsupported, raise_all
 from tosa_engine.graph import Location, Operator, QParams, Tensor
+from tosa_engine.qparams.arrays import quantize_array
 
-from ..ranges import activation_qparams, as_stored, quantize_array
+from ..ranges import activation_qparams, as_stored
 from . import refusals
 from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type

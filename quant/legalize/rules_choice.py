@@ -12,8 +12,8 @@ import numpy as np
 
 from tosa_engine import types
 from tosa_engine.graph import Location
+from tosa_engine.qparams.arrays import quantize_array
 
-from ..ranges import quantize_array
 from .emit import Plain, Quantized, Wide, stored_type
 from .rules import Context, rule
 from .rules_elementwise import at_one_scale

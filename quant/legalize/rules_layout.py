@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tosa_engine import types
+from tosa_engine.qparams.arrays import quantize_array
 
-from ..ranges import quantize_array
 from . import refusals
 from .emit import Quantized, Wide, stored_type
 from .lints import CONCAT, apart

@@ -14,8 +14,8 @@ import numpy as np
 from tosa_engine import types
 from tosa_engine.errors import Unsupported
 from tosa_engine.graph import Operator
+from tosa_engine.qparams.arrays import quantize_array
 
-from ..ranges import quantize_array
 from . import refusals
 from .emit import Quantized
 from .rules import Context, rule

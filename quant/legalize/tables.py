@@ -19,8 +19,8 @@ import numpy as np
 from lut import fit_values_16, lookup_16
 from tosa_engine import types
 from tosa_engine.graph import QParams
+from tosa_engine.qparams.arrays import quantize_array
 
-from ..ranges import quantize_array
 from .emit import Quantized, Wide
 
 if TYPE_CHECKING:

@@ -9,20 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tosa_engine.compare.agreement import Agreement
+from tosa_engine.compare.pairs import pairs
 from tosa_engine.errors import DataError
-
-from ..calibration.metrics import Agreement
-from ..calibration.watch import Kept
-from ..pairs import pairs
-from ..ranges import quantize_array
+from tosa_engine.qparams.arrays import quantize_array
+from tosa_engine.watch import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tosa_engine.compare.pairs import Pair
     from tosa_engine.graph import Graph, QParams
     from tosa_engine.types import Array
-
-    from ..pairs import Pair
 
 
 @dataclass(frozen=True)

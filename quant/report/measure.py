@@ -7,28 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError
+from tosa_engine.qparams.arrays import quantize_array
+from tosa_engine.watch import Kept
 
-from ..calibration.metrics import Agreement
 from ..calibration.statistics import TensorStatistics
-from ..calibration.watch import Kept
 from ..legalize.layers import layers_of
 from ..legalize.quantize import prepared
 from ..legalize.sharing import MOVES
 from ..legalize.weights import has_weights, rows_of
-from ..pairs import source_of
-from ..ranges import quantize_array
 from .errors import at_the_border, common
 from .local import cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tosa_engine.compare.pairs import Pair
     from tosa_engine.graph import Block, Graph, Operator, QParams
     from tosa_engine.types import Array
 
     from ..legalize.layers import Layer
-    from ..pairs import Pair
 
     Sample = Mapping[str, Array]
 
@@ -141,7 +140,7 @@ def _layers(float_graph: Graph, integer_graph: Graph, found: Iterable[Pair]) -> 
     result, used = list[Measured](), set[str]()
     for pair in found:
         layer, tensor = layers.get(pair.real), integer_graph.main.tensors[pair.stored]
-        name = source_of(float_graph.main.tensors[pair.real]) or pair.real
+        name = float_graph.main.tensors[pair.real].source_name or pair.real
         name = name if name not in used else pair.stored  # RESHAPE and the like keep their input's source
         used.add(name)
         result.append(

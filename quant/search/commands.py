@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.commands.common import add_model
+from tosa_engine.commands.samples import add_data, samples_of
 from tosa_engine.errors import DataError, UsageError
+from tosa_engine.files import write_atomically
 
-from ..commands.calibrate import add_data, add_scheme, samples_of, scheme_of
+from ..commands.calibrate import add_scheme, scheme_of
 from ..commands.tools import load_with, needs_floats, warn
-from ..files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,20 +16,20 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.errors import DataError
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 from ..calibration.calibrate import attach_precisions
 from ..legalize.layers import stay_float
 from ..legalize.quantize import prepared, quantize
-from ..ranges import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tosa_engine.graph import Graph, Tensor
+    from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
     from ..calibration.calibrate import Scheme
-    from ..calibration.data import Samples
     from ..calibration.records import Statistics
 
 

@@ -28,10 +28,10 @@ class Quantized:
 
 @pytest.fixture(scope="module")
 def quantized(digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Quantized:
-    from quant import graph_quant
-    from quant.ranges import quantize_array
     from tosa_engine import Session
     from tosa_engine.cli import main
+    from tosa_engine.frontends.nnef.files import graph_quant
+    from tosa_engine.qparams.arrays import quantize_array
 
     folder = tmp_path_factory.mktemp("digits")
     network, data = digits / "digits.nnef", digits / "digits_data.npz"

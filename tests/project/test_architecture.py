@@ -51,9 +51,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.kernels": TABLE | {"tosa_engine.numerics", "tosa_engine.state"},
     "tosa_engine.passes": GRAPHS | {"tosa_engine.numerics", "tosa_engine.oracle"},
     "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
-    "tosa_engine.frontends": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
+    "tosa_engine.frontends": GRAPHS | {"tosa_engine.files", "tosa_engine.passes", "tosa_engine.numerics"},
     "tosa_engine.arrays": FOUNDATION,
-    "tosa_engine.compare": RUN | {"tosa_engine.runtime", "tosa_engine.arrays"},
+    "tosa_engine.files": set(),
+    "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
+    "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays"},
+    "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
+    "tosa_engine.compare": RUN
+    | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays", "tosa_engine.qparams"},
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": TABLE | {"tosa_engine.frontends", "tosa_engine.serialize"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
@@ -62,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
-    | {"tosa_engine.frontends", "tosa_engine.serialize"},
+    | {"tosa_engine.frontends", "tosa_engine.serialize", "tosa_engine.samples"},
     "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors"},
     "quant": {"tosa_engine", "quant", "lut"},
 }

@@ -12,9 +12,9 @@ import pytest
 from quant.calibration.calibrate import attach
 from quant.calibration.observe import collect
 from quant.legalize.quantize import quantize
-from quant.ranges import dequantize_array, quantize_array
 from tosa_engine import Session
 from tosa_engine.load import load
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "networks" / "networks.py"
 spec = importlib.util.spec_from_file_location("example_networks", SCRIPT)

@@ -170,7 +170,7 @@ def test_the_writer_keeps_every_algorithm(tmp_path: Path, command: Callable[...,
         X_LINE + '"r": logarithmic_quantize(max = [1.0, 2.0, 4.0], bits = 3);\n"y": ternary(step = 0.5, limit = 2);\n'
     )
     path = write(tmp_path, "r = relu(x); y = add(r, 1.0);", quant, fragments=TERNARY)
-    from quant import graph_quant
+    from tosa_engine.frontends.nnef.files import graph_quant
 
     text = graph_quant.to_text(graph_quant.read(path / "graph.quant"))
     assert graph_quant.to_text(graph_quant.from_text(text)) == text

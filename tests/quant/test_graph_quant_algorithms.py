@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from quantized_documents import SHAPE, TERNARY, X_LINE, X, all_codes, floats, integers, linear, operators, run, write
 
-from quant.ranges import dequantize_array
 from tosa_engine import Session
 from tosa_engine.frontends import nnef
 from tosa_engine.graph import QParams
+from tosa_engine.qparams.arrays import dequantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quant import graph_quant
-from quant.files import write_atomically
 from tosa_engine.errors import ParseError
+from tosa_engine.files import write_atomically
+from tosa_engine.frontends.nnef.files import graph_quant
 from tosa_engine.graph import QParams
 
 scale = st.floats(5e-324, 1.7e308, allow_subnormal=True)

@@ -18,11 +18,11 @@ import pytest
 from quant_tools import Floats
 
 from quant.calibration.calibrate import attach
-from quant.calibration.metrics import Agreement
 from quant.calibration.observe import collect
 from quant.legalize.quantize import quantize
 from quant.report import Files, advise, lints, measure, page, to_csv, to_json
 from quant.report.charts import bars
+from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError
 from tosa_engine.graph import Graph, QParams
 

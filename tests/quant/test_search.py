@@ -12,7 +12,6 @@ import pytest
 from quant_tools import Floats
 
 from quant.calibration.calibrate import Scheme, attach
-from quant.calibration.data import RandomSamples
 from quant.calibration.observe import collect
 from quant.legalize.layers import FLOAT, activation_bits, layers_of
 from quant.legalize.quantize import prepared
@@ -25,6 +24,7 @@ from quant.search.sensitivity import analyse, measurements
 from quant.search.units import Unit, assigned, escaped, units_of
 from tosa_engine import Session, serialize
 from tosa_engine.errors import DataError, Unsupported
+from tosa_engine.samples.arrays import RandomSamples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,10 +13,11 @@ from quant.calibration.methods import Method
 from quant.calibration.records import Statistics
 from quant.calibration.statistics import TensorStatistics
 from quant.legalize.quantize import float_tensors, prepared, quantize, unbounded
-from quant.ranges import activation_qparams, dequantize_array, quantize_array
+from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
 from tosa_engine.frontends import nnef
 from tosa_engine.infer import infer
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 from tosa_engine.spec import TABLE
 
 if TYPE_CHECKING:

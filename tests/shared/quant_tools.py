@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quant.legalize.quantize import quantize
-from quant.ranges import activation_qparams, dequantize_array
+from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
 from tosa_engine.graph import Graph, Location, Operator, QParams, Tensor, new_graph
 from tosa_engine.infer import infer
 from tosa_engine.passes.composites import compose, output_shape
+from tosa_engine.qparams.arrays import dequantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from quant_tools import Floats
 
-from quant import graph_quant
 from quant.calibration.calibrate import calibrate
 from quant.ranges import FIXED, activation_qparams
 from tosa_engine import types
 from tosa_engine.errors import DataError
+from tosa_engine.frontends.nnef.files import graph_quant
 from tosa_engine.graph import QParams
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from nnef_tools import write_nnef
 
 from quant.calibration import records
 from quant.calibration.calibrate import calibrate
-from quant.calibration.data import RandomSamples, array_samples
-from quant.calibration.images import Preparation, image_samples
 from quant.calibration.observe import collect, digest
 from quant.calibration.records import Statistics
 from tosa_engine import Session, types
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Tensor
 from tosa_engine.load import load
+from tosa_engine.samples.arrays import RandomSamples, array_samples
+from tosa_engine.samples.images import Preparation, image_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from quant.calibration.methods import METHODS, Method, default_method
 from quant.calibration.statistics import TensorStatistics
-from quant.ranges import activation_qparams, dequantize_array, quantize_array, up_to_power_of_two
+from quant.ranges import activation_qparams, up_to_power_of_two
 from tosa_engine.errors import UsageError
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 
 def seen(*arrays: np.ndarray) -> TensorStatistics:

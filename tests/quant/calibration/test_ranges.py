@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quant.ranges import activation_qparams, as_stored, dequantize_array, quantize_array, weight_qparams
+from quant.ranges import activation_qparams, as_stored, weight_qparams
 from tosa_engine.errors import DataError
 from tosa_engine.graph import QParams
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 bounds = st.floats(-1e30, 1e30)
 

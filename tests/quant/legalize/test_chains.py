@@ -7,10 +7,11 @@ import pytest
 from quant_tools import Floats, operators, real
 
 from quant.legalize.quantize import Report, quantize
-from quant.ranges import activation_qparams, dequantize_array
+from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
 from tosa_engine.errors import DataError, Unsupported
 from tosa_engine.graph import Graph, Location, QParams
+from tosa_engine.qparams.arrays import dequantize_array
 
 EVERY = {8: np.arange(-128, 128).astype(np.int8), 16: np.arange(-32768, 32768).astype(np.int16)}
 

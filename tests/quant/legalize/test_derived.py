@@ -13,10 +13,10 @@ from quant_tools import Floats
 from quant.calibration.calibrate import Scheme, from_statistics
 from quant.calibration.methods import Method
 from quant.legalize.quantize import quantize
-from quant.ranges import dequantize_array
 from tosa_engine import oracle, types
 from tosa_engine.frontends import nnef
 from tosa_engine.graph import QParams
+from tosa_engine.qparams.arrays import dequantize_array
 
 if TYPE_CHECKING:
     from pathlib import Path

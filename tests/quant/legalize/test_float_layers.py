@@ -7,10 +7,10 @@ import pytest
 from quant_tools import Floats, calibrated, operators, real, small_network
 
 from quant.legalize.quantize import prepared, quantize
-from quant.ranges import quantize_array
 from tosa_engine import oracle, types
 from tosa_engine.check import check
 from tosa_engine.graph import Composite, Graph, QParams
+from tosa_engine.qparams.arrays import quantize_array
 from tosa_engine.target import Target
 
 QUANT = QParams((0.03,), (-5,))

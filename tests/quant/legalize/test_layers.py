@@ -18,9 +18,9 @@ from quant.calibration.observe import collect
 from quant.legalize.layers import LayerRule, described, layers_of, parse_rule, read_rules, resolve, stay_float
 from quant.legalize.quantize import prepared, quantize
 from quant.legalize.weights import from_rows, row_qparams, rows_of
-from quant.ranges import dequantize_array, quantize_array
 from tosa_engine import oracle, serialize, types
 from tosa_engine.errors import DataError, Problems, Unsupported, UsageError
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

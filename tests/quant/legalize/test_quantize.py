@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from quant_tools import QUANT, Floats, errors, operators, small_network
 
-from quant import sidecar
 from quant.legalize.emit import BoundError
 from quant.legalize.multiplier import ScaleError
 from quant.legalize.quantize import Report, quantize
-from quant.pairs import pairs
 from quant.report import layer_errors
 from tosa_engine import serialize, types
 from tosa_engine.check import check
+from tosa_engine.compare.pairs import pairs
 from tosa_engine.errors import DataError, Problems, Unsupported
 from tosa_engine.graph import Location, QParams
+from tosa_engine.qparams import sidecar
 from tosa_engine.target import Target
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ import pytest
 from quant_tools import Floats, real
 
 from quant.legalize.quantize import quantize
-from quant.ranges import activation_qparams, dequantize_array, quantize_array
+from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
 from tosa_engine.errors import Unsupported
 from tosa_engine.graph import Graph, Operator, QParams, Tensor
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 from tosa_engine.state import Variables
 
 

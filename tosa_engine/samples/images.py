@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tosa_engine.errors import DataError, UsageError
-
-from .data import sha256
+from ..errors import DataError, UsageError
+from .arrays import sha256
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tosa_engine.graph import Tensor
-    from tosa_engine.types import Array
-
-    from .data import Sample
+    from ..graph import Tensor
+    from ..types import Array
+    from .arrays import Sample
 
 SUFFIXES: Final = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 LAYOUTS: Final = ("NHWC", "NCHW")

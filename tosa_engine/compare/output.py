@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ..commands.tools import warn
 from .comparison import TAIL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tosa_engine.compare.exact import Exactly
-
     from .comparison import Comparison, Row
+    from .exact import Exactly
     from .over_samples import Tally
 
 SHOWN_NAMES: Final = 5
@@ -23,7 +21,6 @@ def text(found: Comparison) -> str:
     lines = [*heading(found), "", *_table(found.rows)]
     if found.first is not None:
         lines += ["", *first_difference(found)]
-    warn_of_unknown(found.rows)
     return "\n".join([*lines, "", _verdict(found)])
 
 
@@ -39,10 +36,11 @@ def heading(found: Comparison) -> list[str]:
     return lines
 
 
-def warn_of_unknown(rows: Iterable[Row | Tally]) -> None:
+def not_compared(rows: Iterable[Row | Tally]) -> list[str]:
+    """What to warn of: integers whose scale is unknown."""
     unknown = sum(row.relation == "unknown" for row in rows)
-    if unknown:
-        warn(f"{unknown} tensors are integers on one side and their scale is unknown, so nothing is said of them")
+    message = f"{unknown} tensors are integers on one side and their scale is unknown, so nothing is said of them"
+    return [message] if unknown else []
 
 
 def _table(rows: Sequence[Row]) -> list[str]:

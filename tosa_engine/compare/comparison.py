@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosa_engine.compare import causes, exact
-from tosa_engine.compare.arrays import Tolerance, equal
-from tosa_engine.compare.names import line_up, selected
-from tosa_engine.compare.trial import Trial
-
-from ..calibration.metrics import Agreement
+from . import causes, exact
+from .agreement import Agreement
+from .arrays import Tolerance, equal
+from .names import line_up, selected
+from .trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tosa_engine.compare.causes import Cause
-    from tosa_engine.compare.exact import Exactly
-    from tosa_engine.compare.names import Lineup
-    from tosa_engine.graph import QParams
-    from tosa_engine.types import Array
-
+    from ..graph import QParams
+    from ..types import Array
+    from .causes import Cause
+    from .exact import Exactly
+    from .names import Lineup
     from .sides import Side
 
 TAIL = 8  # LSB that are counted one by one; what is beyond counts as "more"

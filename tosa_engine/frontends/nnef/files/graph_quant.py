@@ -1,6 +1,6 @@
 """The file `graph.quant` of NNEF 1.0.4 (section 5.3): quantization of tensors by name, one line per tensor.
 
-What the lines mean is in `tosa_engine.frontends.nnef.files.quantfile`. QParams are written as
+What the lines mean is in `quantfile`. QParams are written as
 `zero_point_linear_quantize`, which says them exactly; lines of other algorithms that were read are written as
 they were.
 """
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tosa_engine.errors import DataError
-from tosa_engine.frontends.nnef import Quantization, format_literal, read_quantization
-
-from .files import write_atomically
+from ....errors import DataError
+from ....files import write_atomically
+from ..language.parser import format_literal
+from .quantfile import Quantization, read_quantization
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from tosa_engine.frontends.nnef import QuantLine
-    from tosa_engine.graph import QParams
+    from ....graph import QParams
+    from ..language.syntax import QuantLine
 
 
 def read(path: str | os.PathLike[str], inverted_scales: bool = False) -> Quantization:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tosa_engine.graph import QParams
-    from tosa_engine.types import Array
+    from ..graph import QParams
+    from ..types import Array
 
 
 @dataclass

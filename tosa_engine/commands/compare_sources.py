@@ -5,22 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tosa_engine.commands.feeds import read_elements, read_feeds
-from tosa_engine.compare.dumps import is_dump, open_dump
-from tosa_engine.errors import DataError, UsageError, raise_all
-
-from .. import graph_quant
-from ..commands.calibrate import check_data, samples_of
-from .sides import Model, Side, missing_inputs, read_model
+from ..compare.dumps import is_dump, open_dump
+from ..compare.sides import Model, Side, missing_inputs, read_model
+from ..errors import DataError, UsageError, raise_all
+from ..frontends.nnef.files import graph_quant
+from .feeds import read_elements, read_feeds
+from .samples import check_data, samples_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tosa_engine.graph import Graph
-    from tosa_engine.types import Array
-
-    from ..calibration.data import Samples
+    from ..graph import Graph
+    from ..samples.arrays import Samples
+    from ..types import Array
 
 
 class Sources:

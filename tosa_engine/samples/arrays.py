@@ -19,15 +19,15 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from tosa_engine.arrays import read_header
-from tosa_engine.errors import DataError
-from tosa_engine.types import count
+from ..arrays import read_header
+from ..errors import DataError
+from ..types import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tosa_engine.graph import Tensor
-    from tosa_engine.types import Array, Shape
+    from ..graph import Tensor
+    from ..types import Array, Shape
 
 USUAL_KEY: Final = "calibration_images"
 SUFFIXES: Final = (".npy", ".npz")

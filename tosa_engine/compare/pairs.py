@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tosa_engine.graph import Graph, QParams, Tensor
+    from ..graph import Graph, QParams
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,17 @@ def pairs(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QParam
     its own name. Its scale and zero point are those it carries, else the entry of its name in `qparams`.
     """
     real = float_graph.main.tensors
-    by_source = {t.source.name: name for name, t in reversed(real.items()) if t.source is not None and t.source.name}
+    by_source = {t.source_name: name for name, t in reversed(real.items()) if t.source_name}
     found = []
     for name in in_order(integer_graph):
         tensor = integer_graph.main.tensors[name]
         quant = tensor.quant or (qparams or {}).get(name)
-        match = name if name in real else by_source.get(source_of(tensor) or name)
+        match = name if name in real else by_source.get(tensor.source_name or name)
         if quant is None or match is None or tensor.data is not None or not tensor.dtype.is_int:
             continue
         if real[match].shape == tensor.shape and real[match].dtype.is_float and real[match].data is None:
             found.append(Pair(name, match, quant))
     return found
-
-
-def source_of(tensor: Tensor) -> str:
-    """The name that the model's document gives to a tensor, or nothing."""
-    return tensor.source.name if tensor.source is not None else ""
 
 
 def in_order(graph: Graph) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calibration data: which array feeds which input, and what is wrong with files."""
+"""Samples in files: which array feeds which input, and what is wrong with files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from quant.calibration.data import array_samples
 from tosa_engine import types
 from tosa_engine.errors import DataError
 from tosa_engine.graph import Tensor
+from tosa_engine.samples.arrays import array_samples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import at_least
-from tosa_engine.commands.feeds import INPUT_HELP, INPUT_METAVAR
-from tosa_engine.errors import UsageError
-
-from .calibrate import add_data
+from ..errors import UsageError
+from .common import at_least, warn
+from .feeds import INPUT_HELP, INPUT_METAVAR
+from .samples import add_data
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..compare.comparison import Comparison, Row
     from ..compare.over_samples import OverSamples
     from ..compare.sides import Side
-    from ..compare.sources import Sources
+    from .compare_sources import Sources
 
 ORDER: Final = "order"
 
@@ -59,7 +58,7 @@ class _Compare:
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..compare.sources import Sources
+        from .compare_sources import Sources
 
         if len(args.sides) < 2:
             raise UsageError("compare needs two sides or more")
@@ -71,21 +70,26 @@ class _Compare:
 
 
 def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
-    from ..compare.output import text, to_json
+    from ..compare.output import not_compared, text, to_json
 
     if args.format == "json":
         print(json.dumps([to_json(c) for c in found], indent=2))
     else:
+        for c in found:
+            warn(not_compared(c.rows))
         print("\n\n".join(text(c) for c in found))
     return 1 if any(c.different or _below(c.rows, args.min_sqnr) for c in found) else 0
 
 
 def _several(args: argparse.Namespace, found: list[OverSamples]) -> int:
+    from ..compare.output import not_compared
     from ..compare.samples_output import text, to_json
 
     if args.format == "json":
         print(json.dumps([to_json(c) for c in found], indent=2))
     else:
+        for c in found:
+            warn(not_compared(c.tallies))
         print("\n\n".join(text(c) for c in found))
     worst = [tally.worst_row for c in found for tally in c.tallies]
     return 1 if any(c.different for c in found) or _below(worst, args.min_sqnr) else 0
@@ -114,8 +118,7 @@ def _pairs(
     args: argparse.Namespace, mapping: Mapping[str, str], sides: Sequence[Side], *, explain: bool
 ) -> list[Comparison]:
     """Each side beside the one before it."""
-    from tosa_engine.compare.arrays import Tolerance
-
+    from ..compare.arrays import Tolerance
     from ..compare.comparison import compare_sides
 
     found = []
@@ -135,7 +138,7 @@ def _below(rows: Iterable[Row], least: float | None) -> bool:
 
 
 def _map(given: str | None) -> dict[str, str]:
-    from tosa_engine.compare.names import read_map
+    from ..compare.names import read_map
 
     if given is None or given == ORDER:
         return {}
@@ -151,4 +154,4 @@ def _tolerance(text: str) -> float:
     return value
 
 
-compare = _Compare()
+command = _Compare()

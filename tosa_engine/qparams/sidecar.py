@@ -14,16 +14,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tosa_engine.errors import DataError
-from tosa_engine.graph import Location, QParams
-
-from .files import write_atomically
-from .pairs import source_of
+from ..errors import DataError
+from ..files import write_atomically
+from ..graph import Location, QParams
 
 if TYPE_CHECKING:
     import os
 
-    from tosa_engine.graph import Graph, Tensor
+    from ..graph import Graph, Tensor
 
 
 def path_for(model: str | os.PathLike[str]) -> Path:
@@ -109,6 +107,6 @@ def _entry(tensor: Tensor) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": tensor.name, "shape": list(tensor.shape or ()), "dtype": tensor.dtype.name}
     if tensor.quant is not None:
         entry["scale"], entry["zero_point"] = tensor.quant.scale[0], tensor.quant.zero_point[0]
-    if source_of(tensor) not in ("", tensor.name):
-        entry["source"] = source_of(tensor)
+    if tensor.source_name not in ("", tensor.name):
+        entry["source"] = tensor.source_name
     return entry

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..calibration.metrics import Agreement
+from .agreement import Agreement
 
 if TYPE_CHECKING:
     from .comparison import Comparison, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .output import explanation, finite, first_difference, heading, largest, sides, warn_of_unknown
+from .output import explanation, finite, first_difference, heading, largest, sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,6 @@ def text(found: OverSamples) -> str:
     lines = [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
     if found.example is not None:
         lines += ["", f"sample {found.at}:", *first_difference(found.example)]
-    warn_of_unknown(found.tallies)
     return "\n".join([*lines, "", _verdict(found)])
 
 

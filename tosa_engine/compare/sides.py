@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosa_engine import Session
-from tosa_engine.compare import dumps
-from tosa_engine.compare.names import Named
-from tosa_engine.errors import DataError, UsageError
-from tosa_engine.load import load
-from tosa_engine.types import of_bits
-
-from .. import sidecar
-from ..calibration.watch import Kept
-from ..pairs import in_order, source_of
-from ..ranges import dequantize_array, quantize_array
+from ..errors import DataError, UsageError
+from ..load import load
+from ..qparams import sidecar
+from ..qparams.arrays import dequantize_array, quantize_array
+from ..runtime.session import Session
+from ..types import of_bits
+from ..watch import Kept
+from . import dumps
+from .names import Named
+from .pairs import in_order
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Container, Mapping
 
-    from tosa_engine.graph import Graph, QParams, Tensor
-    from tosa_engine.types import Array
+    from ..graph import Graph, QParams, Tensor
+    from ..types import Array
 
 CONSTANTS = ("CONST", "CONST_SHAPE")
 
@@ -42,7 +41,9 @@ class Side:
     def named(self) -> list[Named]:
         """The tensors as they are lined up."""
         aliases = (
-            {n: tuple(filter(None, [source_of(t)])) for n, t in self.graph.main.tensors.items()} if self.graph else {}
+            {n: ((t.source_name,) if t.source_name else ()) for n, t in self.graph.main.tensors.items()}
+            if self.graph
+            else {}
         )
         return [Named(name, array.shape, aliases.get(name, ())) for name, array in self.tensors.items()]
 
@@ -64,7 +65,7 @@ def read_model(path: str, quant: Mapping[str, QParams]) -> Graph:
     if Path(path).suffix in (".tosa", ".json") and beside != Path(path) and beside.exists():
         sidecar.attach(graph, beside)
     for tensor in graph.main.tensors.values():
-        params = quant.get(tensor.name) or quant.get(source_of(tensor))
+        params = quant.get(tensor.name) or quant.get(tensor.source_name)
         if params is not None and tensor.dtype.is_int and tensor.data is None and tensor.dtype.bits == params.bits:
             tensor.quant = params
     return graph
@@ -103,12 +104,12 @@ def run_model(path: str, graph: Graph, given: Mapping[str, Array]) -> Side:
 
 def missing_inputs(graph: Graph, given: Container[str]) -> list[str]:
     """The inputs that have no array, neither by their name nor by that of the float tensor that they stand for."""
-    return [t.name for t in graph.inputs if t.name not in given and source_of(t) not in given]
+    return [t.name for t in graph.inputs if t.name not in given and t.source_name not in given]
 
 
 def _given(tensor: Tensor, given: Mapping[str, Array]) -> Array | None:
     found = given.get(tensor.name)
-    return found if found is not None else given.get(source_of(tensor))
+    return found if found is not None else given.get(tensor.source_name)
 
 
 def _fed(tensor: Tensor, given: Mapping[str, Array]) -> Array:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tosa_engine import Session
-from tosa_engine.probe import Probe
+from .probe import Probe
+from .runtime.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tosa_engine.graph import Graph
-    from tosa_engine.types import Array
+    from .graph import Graph
+    from .types import Array
 
     See = Callable[[str, str, Array], None]
 

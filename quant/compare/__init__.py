@@ -1,1 +1,0 @@
-"""Models and dumps next to each other, tensor by tensor."""

@@ -1,0 +1,86 @@
+"""The flags that say what the samples are: `--data`, `--random` and how pictures become numbers."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from .common import at_least, warn
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+    from ..samples.arrays import Samples
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what the samples are."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--data", metavar="FILE|DIR",
+        help="an .npz with one array per input (first axis: samples), an .npy, or a folder of them or of pictures",
+    )  # fmt: skip
+    data.add_argument("--random", type=at_least(1), metavar="N", help="N samples of random numbers instead of data")
+    data.add_argument("--seed", type=int, default=0, metavar="N", help="of --random; default: 0")
+    data.add_argument("--samples", type=at_least(1), metavar="N", help="use N samples only")
+    data.add_argument(
+        "--image-mean", type=list_of_numbers, metavar="M[,M]", help="taken from pixels of 0 to 255; default: 0"
+    )
+    data.add_argument(
+        "--image-std", type=list_of_numbers, metavar="S[,S]", help="what pixels are divided by; default: 255"
+    )
+    data.add_argument("--image-size", type=_size, metavar="HxW", help="scale to this, then cut the input's size")
+    data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
+
+
+def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
+    """Flags of `add_data` that are about nothing here; `counted`: what --samples counts is elsewhere.
+
+    Raises UsageError.
+    """
+    flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+    images = [f"--image-{name}" for name, value in flags.items() if value is not None]
+    if images and not args.data:
+        raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
+    if args.seed and not args.random:
+        raise UsageError("--seed is for --random")
+    if args.samples is not None and not (args.data or args.random or counted):
+        raise UsageError("--samples counts those of --data or --random, and neither is given")
+
+
+def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False) -> Samples:
+    """What the flags of `add_data` say. With `integers` arrays of them are samples, too."""
+    from ..samples.arrays import RandomSamples, array_samples
+    from ..samples.images import Preparation, image_samples, is_image_folder
+
+    inputs = graph.inputs
+    if args.random:
+        warn(["random numbers say nothing about the ranges of real data"])
+        return RandomSamples(args.random, args.seed, inputs)
+    if not is_image_folder(args.data):
+        flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
+        given = [f"--image-{name}" for name, value in flags.items() if value is not None]
+        if given:
+            raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
+        return array_samples(args.data, inputs, integers=integers)
+    how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
+    return image_samples(args.data, inputs, how)
+
+
+def list_of_numbers(text: str) -> tuple[float, ...]:
+    """An argparse type: numbers with commas between them."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a number or a list of numbers with commas") from None
+    if not all(math.isfinite(value) for value in found):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't finite")
+    return found
+
+
+def _size(text: str) -> tuple[int, int]:
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and 0 < int(part) <= 65536 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a height and a width, such as 256x256")
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,1 @@
+"""Samples of real data for the inputs of a model: arrays in files, pictures, random numbers."""
