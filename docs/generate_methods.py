@@ -18,7 +18,7 @@ import numpy as np
 
 from quant.commands.calibrate import add_scheme
 from quant.commands.quantize_flags import add_layers, add_methods, options_of
-from quant.improve.post_training import quantize
+from quant.improve.post_training import quantize_from_samples
 from quant.improve.runs import Integers, undecided, until
 from quant.legalize.layers import stay_float
 from quant.legalize.quantize import prepared
@@ -73,10 +73,11 @@ Made by `python docs/generate_methods.py` (processor time: {minutes} min): chang
     tosa-engine quantize net.nnef --data samples.npz --equalize --rounding adaround --bias-correction -o net.tosa
 
 ```python
-from quant.improve.post_training import Options, quantize
+from quant import Options, quantize_from_samples
 from tosa_engine.load import load
 
-result = quantize(load("net.nnef"), samples, Options(equalize=True, rounding="adaround", bias_correction=True))
+options = Options(equalize=True, rounding="adaround", bias_correction=True)
+result = quantize_from_samples(load("net.nnef"), samples, options)
 print(result.graph.outputs, result.precisions, *result.notes, sep="\\n")
 ```
 
@@ -115,7 +116,7 @@ def measured(network: Network, flags: str) -> tuple[float, float]:
     parser = argparse.ArgumentParser()
     for add in (add_scheme, add_layers, add_methods):
         add(parser)
-    result = quantize(network.graph, network.fit, options_of(parser.parse_args(flags.split())))
+    result = quantize_from_samples(network.graph, network.fit, options_of(parser.parse_args(flags.split())))
     floats = stay_float(prepared(network.graph).main, result.precisions)
     judged = undecided(prepared(network.graph))
     real = Session(until(prepared(network.graph), *judged))

@@ -1,1 +1,58 @@
-"""Quantization: calibration, graph.quant, and the pass that turns a TOSA-FP graph into a TOSA-INT graph."""
+"""Quantization: from a float network and samples to an integer network, and what that costs.
+
+    from quant import calibrate, attach, quantize
+
+These names are for users and stay; the modules behind them are the package's own. A name is imported when it is first
+used, so that importing the package loads neither numpy nor numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tosa_engine.frontends.nnef.files import graph_quant
+    from tosa_engine.qparams import sidecar
+    from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+
+    from . import report
+    from .calibration.calibrate import Calibration, Scheme, attach, calibrate, from_statistics
+    from .calibration.methods import Method
+    from .improve.post_training import Options, Result, quantize_from_samples
+    from .legalize.layers import LayerRule
+    from .legalize.multiplier import MULTIPLIER_VERSION
+    from .legalize.quantize import Report, quantize
+
+__all__ = [
+    "MULTIPLIER_VERSION", "Calibration", "LayerRule", "Method", "Options", "Report", "Result", "Scheme", "attach",
+    "calibrate", "dequantize_array", "from_statistics", "graph_quant", "quantize", "quantize_array",
+    "quantize_from_samples", "report", "sidecar",
+]  # fmt: skip
+
+_MODULES = {
+    "graph_quant": "tosa_engine.frontends.nnef.files.graph_quant",
+    "report": "quant.report",
+    "sidecar": "tosa_engine.qparams.sidecar",
+}
+_HOMES = {
+    "tosa_engine.qparams.arrays": ("dequantize_array", "quantize_array"),
+    "quant.calibration.calibrate": ("Calibration", "Scheme", "attach", "calibrate", "from_statistics"),
+    "quant.calibration.methods": ("Method",),
+    "quant.improve.post_training": ("Options", "Result", "quantize_from_samples"),
+    "quant.legalize.layers": ("LayerRule",),
+    "quant.legalize.multiplier": ("MULTIPLIER_VERSION",),
+    "quant.legalize.quantize": ("Report", "quantize"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    found: Any
+    if name in _MODULES:
+        found = import_module(_MODULES[name])
+    elif home := next((home for home, names in _HOMES.items() if name in names), None):
+        found = getattr(import_module(home), name)
+    else:
+        raise AttributeError(f"module 'quant' has no attribute '{name}'")
+    globals()[name] = found
+    return found

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant.report import layer_errors
+from quant import graph_quant, quantize_array, report
 from tosa_engine import Session, cli
-from tosa_engine.frontends.nnef.files import graph_quant
 from tosa_engine.load import load
-from tosa_engine.qparams.arrays import quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +85,7 @@ def classify(name: str, model: Path, images: Array, labels: Array) -> Array:
 def report_layers(model: Path, qparams: Mapping[str, QParams], images: Array) -> float:
     """The largest difference of any layer from the float network, in steps (LSB) of its integers; prints the layers."""
     heading("Error of each layer over", len(images), "images, in LSB, with those of the layers before it")
-    errors = layer_errors(load(MODEL), load(model), [{"input": image} for image in images], qparams)
+    errors = report.layer_errors(load(MODEL), load(model), [{"input": image} for image in images], qparams)
     for error in errors:
         print(f"  {error.tensor:12} largest {error.largest:6.2f}   mean {error.mean:6.3f}")
     print("  (a value beyond the calibrated range saturates, and counts with its full distance)")

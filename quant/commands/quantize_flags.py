@@ -126,7 +126,7 @@ class _Again:
 
 def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     """The integer network by the methods that were asked for; what was resolved and done is printed and recorded."""
-    from ..improve.post_training import quantize
+    from ..improve.post_training import quantize_from_samples
 
     graph = load_with(args.model)
     for warning in graph.warnings:
@@ -135,7 +135,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
     options = options_of(args)
-    result = quantize(graph, _Again(samples, count), options, lambda note: print(note, flush=True))
+    result = quantize_from_samples(graph, _Again(samples, count), options, lambda note: print(note, flush=True))
     _record(args.output, options.to_json(), result, samples.describe() | {"used": count})
     return result.graph, result.report
 

@@ -2,5 +2,5 @@
 
 `equalize` and `smooth` move scales between layers (the float function stays the same, bit by bit), `rounding` chooses
 for every weight whether it rounds up or down, `bias` takes the mean error of a layer out of its bias. All work on the
-TOSA-FP graph; what they measure is measured with the integer graph. `post_training.quantize` puts them together.
+TOSA-FP graph; what they measure is measured with the integer graph. `post_training` puts them together.
 """

@@ -1,6 +1,7 @@
 """From a float network and samples to the best integer network that the chosen methods give.
 
-    result = quantize(load("net.nnef"), samples, Options(equalize=True, rounding="adaround", bias_correction=True))
+    options = Options(equalize=True, rounding="adaround", bias_correction=True)
+    result = quantize_from_samples(load("net.nnef"), samples, options)
 
 In this order: equalisation, balancing, calibration, the precision of layers, rounding, bias correction, quantization.
 """
@@ -16,8 +17,7 @@ from ..calibration.calibrate import Scheme, attach, resolved
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.lints import of_statistics
-from ..legalize.quantize import Report, prepared
-from ..legalize.quantize import quantize as to_integers
+from ..legalize.quantize import Report, prepared, quantize
 from .bias import CORRECTED, correct_bias
 from .channels import scaled_by
 from .equalize import equalize
@@ -78,7 +78,7 @@ class Result:
     report: Report
 
 
-def quantize(
+def quantize_from_samples(
     graph: Graph,
     samples: Iterable[Mapping[str, Array]],
     options: Options | None = None,
@@ -91,7 +91,7 @@ def quantize(
     Raises:
         UsageError: selectors that match no layer (Problems for several), an iterator instead of a list of samples.
         DataError: no sample, NaN or infinity in an activation.
-        Problems: what `quant.legalize.quantize.quantize` finds.
+        Problems: what `quant.quantize` finds.
     """
     options = options or Options()
     several(samples)
@@ -124,7 +124,7 @@ def quantize(
             reference, ready, samples, layers=for_bias, floats=floats, done=lambda c: note(f"bias: {c}")
         )
     report = Report()
-    network = to_integers(ready, report, floats)
+    network = quantize(ready, report, floats)
     report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
     return Result(network, ready, precisions, notes, report)
 

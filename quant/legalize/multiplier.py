@@ -17,7 +17,7 @@ from tosa_engine.errors import DataError
 
 from .refusals import SCALE
 
-VERSION = 1
+MULTIPLIER_VERSION = 1
 SHIFT_MIN, SHIFT_MAX = 2, 62
 BITS_32, BITS_16 = 31, 15  # of a positive multiplier with and without scale32
 LARGEST_SCALE = 2.0 ** (BITS_32 - SHIFT_MIN)

@@ -1,4 +1,4 @@
-"""`quant.improve.post_training.quantize`, and the same from the command line."""
+"""`quant.quantize_from_samples`, and the same from the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from quant_tools import Floats
 
-from quant.improve.post_training import Options, quantize
+from quant.improve.post_training import Options, quantize_from_samples
 from quant.legalize.layers import LayerRule
 from tosa_engine import serialize, types
 from tosa_engine.errors import DataError, Problems, UsageError
@@ -42,20 +42,20 @@ EVERYTHING = Options(
 
 def test_all_methods_together() -> None:
     told: list[str] = []
-    result = quantize(NETWORK, SAMPLES, EVERYTHING, told.append)
+    result = quantize_from_samples(NETWORK, SAMPLES, EVERYTHING, told.append)
     assert told == result.notes
     kinds = [note.split(": ")[0] for note in told]
     assert kinds == ["precision", "equalize", "smooth", "adaround", "adaround", "bias", "bias", "bias"]
     assert result.precisions == {"conv0": "int16", "conv1": "int4", "conv2": "int4"}
     assert {t.dtype for t in result.graph.main.tensors.values()} >= {types.i4, types.i16, types.i48}
     assert not any(t.dtype.is_float for t in result.graph.main.tensors.values())
-    again = quantize(NETWORK, SAMPLES, EVERYTHING)
+    again = quantize_from_samples(NETWORK, SAMPLES, EVERYTHING)
     assert serialize.tosa_to_bytes(again.graph) == serialize.tosa_to_bytes(result.graph)
 
 
 def test_layers_that_stay_in_float_are_left_alone() -> None:
     options = Options(rounding="adaround", bias_correction=True, rules=(LayerRule("conv1", "float"),))
-    result = quantize(NETWORK, SAMPLES, options)
+    result = quantize_from_samples(NETWORK, SAMPLES, options)
     assert [note.split(": ")[1] for note in result.notes[1:]] == ["conv0", "conv2"] * 2
     (middle,) = (op for op in result.graph.main.operators if op.attributes.get("acc_type") is types.fp32)
     assert middle.name == "conv1"
@@ -64,7 +64,7 @@ def test_layers_that_stay_in_float_are_left_alone() -> None:
 def test_every_selector_without_a_layer_is_an_error() -> None:
     options = Options(rounding="adaround", bias_correction=True, rounding_layers=("nobody",), bias_layers=("op:ADD",))
     with pytest.raises(Problems) as raised:
-        quantize(NETWORK, SAMPLES, options)
+        quantize_from_samples(NETWORK, SAMPLES, options)
     assert [str(p) for p in raised.value.problems] == [
         "'nobody' matches no layer for adaround; there are conv0, conv1, conv2",
         "'op:ADD' matches no layer for bias correction; there are conv0, conv1, conv2",
@@ -73,9 +73,9 @@ def test_every_selector_without_a_layer_is_an_error() -> None:
 
 def test_samples_that_can_be_read_once_are_refused() -> None:
     with pytest.raises(UsageError, match="read several times"):
-        quantize(NETWORK, iter(SAMPLES))
+        quantize_from_samples(NETWORK, iter(SAMPLES))
     with pytest.raises(DataError, match="at least one sample"):
-        quantize(NETWORK, [])
+        quantize_from_samples(NETWORK, [])
 
 
 @pytest.mark.parametrize("wrong", [{"rounding": "up"}, {"weight_bits": 5}])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quant.legalize.multiplier import LARGEST_SCALE, SMALLEST_SCALE, VERSION, ScaleError, multiplier_of
+from quant.legalize.multiplier import LARGEST_SCALE, MULTIPLIER_VERSION, SMALLEST_SCALE, ScaleError, multiplier_of
 
 
 @given(st.floats(SMALLEST_SCALE, LARGEST_SCALE, exclude_max=True).filter(lambda s: s < LARGEST_SCALE * (1 - 2**-32)))
@@ -36,7 +36,7 @@ def test_the_error_is_within_half_a_unit_of_31_bits(scale: float) -> None:
 )
 def test_known_values_of_version_1(scale: float, multiplier: int, shift: int) -> None:
     """These decide bits of results: a change needs a new version."""
-    assert VERSION == 1
+    assert MULTIPLIER_VERSION == 1
     found = multiplier_of(scale, "test")
     assert (found.multiplier, found.shift) == (multiplier, shift)
 
