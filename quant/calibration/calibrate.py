@@ -16,12 +16,12 @@ from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
 from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
-from ..legalize.lints import of_tensor
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
 from ..legalize.sharing import clamped_by, share
 from ..legalize.weights import WEIGHTED, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
+from .lints import of_tensor
 from .methods import Method, default_method
 from .observe import collect, digest
 

@@ -46,7 +46,7 @@ class _Quantize:
         from tosa_engine import serialize
         from tosa_engine.qparams import sidecar
 
-        from ..legalize.lints import of_statistics
+        from ..calibration.lints import of_statistics
         from ..legalize.quantize import Report, quantize
 
         check_output(args.output, (".tosa", ".json"))

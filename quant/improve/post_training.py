@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tosa_engine.errors import TosaEngineError, UsageError, raise_all
 
 from ..calibration.calibrate import Scheme, attach, resolved
+from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
-from ..legalize.lints import of_statistics
 from ..legalize.quantize import Report, prepared, quantize
 from .bias import CORRECTED, correct_bias
 from .channels import scaled_by

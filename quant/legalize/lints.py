@@ -1,7 +1,7 @@
 """What is legal and works but costs accuracy, each rule with a label and the numbers that it found.
 
 Some are seen by the rules while they quantize (`Context.lint`), some in the integer graph (`of_graph`), some only where
-statistics are at hand (`of_statistics`).
+statistics are at hand (`calibration.lints`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ import numpy as np
 
 from tosa_engine import types
 
-from ..ranges import NARROWEST_RANGE
-from .sharing import clamped_by
-
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from tosa_engine.graph import Graph, QParams, Tensor
-
-    from ..calibration.statistics import TensorStatistics
+    from tosa_engine.graph import Graph, Tensor
 
 BIAS, ACCUMULATOR, DEGENERATE, CONCAT, SCALE, SATURATION = (f"QUANT.L{n}" for n in range(1, 7))
 LABELS: Final[Mapping[str, str]] = {
@@ -36,7 +31,6 @@ LABELS: Final[Mapping[str, str]] = {
 TIGHT: Final = 0.5  # bits
 UNBALANCED: Final = 16
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-32, 2.0**12
-MOST_SATURATED: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -70,44 +64,9 @@ def _scales(name: str, least: float, most: float) -> Iterator[Lint]:
         yield Lint(SCALE, name, f"a RESCALE applies the scale 2^{math.log2(most):.1f}, above 2^12")
 
 
-def of_statistics(graph: Graph, seen: Mapping[str, TensorStatistics], skip: Container[str] = ()) -> Iterator[Lint]:
-    """Of the activations of a float graph that carry QParams; `skip`: those that no integers stand for."""
-    block = graph.main
-    consumers = block.consumers()
-    for name, tensor in block.tensors.items():
-        if tensor.quant is not None and tensor.data is None and name in seen and name not in skip:
-            yield from of_tensor(
-                shown_name(tensor), seen[name], tensor.quant, clamped_by(block, name, consumers) is None
-            )
-
-
 def shown_name(tensor: Tensor) -> str:
     """The float model's own name of a tensor."""
     return tensor.source.name if tensor.source is not None and tensor.source.name else tensor.name
-
-
-def of_tensor(name: str, seen: TensorStatistics, quant: QParams, stored: bool = True) -> Iterator[Lint]:
-    """Degenerate ranges, and what saturates. Where nothing but a CLAMP is `stored`, saturation is what is wanted."""
-    if max(seen.high, 0.0) - min(seen.low, 0.0) < NARROWEST_RANGE:
-        yield Lint(DEGENERATE, name, f"zero in every sample; the scale is 1/{1 / quant.scale[0]:g}")
-    elif seen.low == seen.high:
-        yield Lint(DEGENERATE, name, f"{seen.low!r} everywhere in every sample; the range is from 0 to there")
-    share = saturated(seen, quant) if stored else 0.0
-    if share > MOST_SATURATED:
-        low, high = ((end - quant.zero_point[0]) * quant.scale[0] for end in (quant.low, quant.high))
-        yield Lint(
-            SATURATION, name,
-            f"{100 * share:.1f} % of the values are beyond the range {low:.4g} .. {high:.4g}; "
-            f"they reach from {seen.low:.4g} to {seen.high:.4g}",
-        )  # fmt: skip
-
-
-def saturated(seen: TensorStatistics, quant: QParams) -> float:
-    """The share of the values that are more than a step beyond the range, as exact as the histogram's bins."""
-    middles, counts = seen.histogram()
-    steps = middles / quant.scale[0] + quant.zero_point[0]
-    beyond = counts[(steps < quant.low - 1) | (steps > quant.high + 1)].sum()
-    return float(beyond) / max(seen.values, 1)
 
 
 def apart(scales: Mapping[str, float], out: float) -> str | None:

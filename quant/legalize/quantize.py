@@ -41,6 +41,7 @@ from . import (
     rules_table,
     unsigned,
 )
+from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Wide, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
@@ -122,6 +123,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         complete(block, attached(block)),
         block.producers(),
         block.consumers(),
+        derived,
         floats=frozenset(floats),
     )
     _inputs(ctx)
@@ -186,7 +188,7 @@ def unbounded(graph: Graph) -> frozenset[str]:
     """
     block = prepared(graph).main
     every = {t.name: UNKNOWN for t in block.tensors.values() if t.data is None and t.dtype is types.fp32}
-    ctx = Context(block, Emitter(graph), every, block.producers(), block.consumers())
+    ctx = Context(block, Emitter(graph), every, block.producers(), block.consumers(), derived)
     return chains.find(ctx).inside | _masked(block, MASKING | EXTREMES)
 
 

@@ -15,7 +15,6 @@ from tosa_engine.qparams.arrays import quantize_array
 
 from ..ranges import activation_qparams, as_stored
 from . import refusals
-from .derived import derived
 from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
 from .float_borders import quantized
 from .lints import Lint
@@ -31,13 +30,16 @@ UNKNOWN = QParams((1.0,), (0,))  # goes on in place of missing QParams, so that 
 
 @dataclass
 class Context:
-    """The float graph's main block, what is known about it, and the integer graph so far."""
+    """The float graph's main block, what is known about it, and the integer graph so far. `derive` finds QParams of
+    tensors that the model has no name for (`derived`).
+    """
 
     block: Block
     emitter: Emitter
     quant: dict[str, QParams]
     producers: Mapping[str, Operator]
     consumers: Mapping[str, list[Operator]]
+    derive: Callable[[Context, str], QParams | None]
     values: dict[str, Value] = field(default_factory=dict)
     wide: dict[str, Wide] = field(default_factory=dict)  # what quantized tensors were rounded from
     fine: dict[str, Wide] = field(default_factory=dict)  # int32 of more bits, for products
@@ -96,7 +98,7 @@ class Context:
         """The QParams of an activation; a missing one is noted as a problem, once."""
         if name in self.quant:
             return self.quant[name]
-        if name not in self.missing and (found := derived(self, name)) is not None:
+        if name not in self.missing and (found := self.derive(self, name)) is not None:
             self.quant[name] = found
             return found
         if name not in self.missing:

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ..legalize.lints import MOST_SATURATED
+from ..calibration.lints import MOST_SATURATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

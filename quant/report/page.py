@@ -8,7 +8,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from ..legalize.lints import MOST_SATURATED
+from ..calibration.lints import MOST_SATURATED
 from . import charts
 from .advice import Advice, advise, decibels, lints, overall, unevenness
 

@@ -13,10 +13,10 @@ from quant_tools import Floats
 
 from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.observe import collect
+from quant.commands.search import labels_of
 from quant.legalize.layers import FLOAT, activation_bits, layers_of
 from quant.legalize.quantize import prepared
 from quant.search.cheapest import Search
-from quant.search.commands import labels_of
 from quant.search.cost import Cost, Costs
 from quant.search.evaluate import Evaluator, Score
 from quant.search.journal import Journal, belongs_to

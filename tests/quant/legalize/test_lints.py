@@ -10,9 +10,10 @@ import pytest
 from quant_tools import Floats
 
 from quant.calibration.calibrate import attach
+from quant.calibration.lints import of_statistics, saturated
 from quant.calibration.observe import collect
 from quant.calibration.statistics import TensorStatistics
-from quant.legalize.lints import LABELS, of_statistics, saturated
+from quant.legalize.lints import LABELS
 from quant.legalize.quantize import Report, quantize
 from tosa_engine import serialize, types
 from tosa_engine.graph import Graph, QParams

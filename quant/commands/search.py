@@ -15,18 +15,18 @@ from tosa_engine.commands.samples import add_data, samples_of
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.files import write_atomically
 
-from ..commands.calibrate import add_scheme, scheme_of
-from ..commands.tools import load_with, needs_floats, warn
+from .calibrate import add_scheme, scheme_of
+from .tools import load_with, needs_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..legalize.layers import LayerRule
-    from .cheapest import Found, Target
-    from .evaluate import Evaluator, Score
-    from .journal import Journal
-    from .sensitivity import Sensitivity
-    from .units import Unit
+    from ..search.cheapest import Found, Target
+    from ..search.evaluate import Evaluator, Score
+    from ..search.journal import Journal
+    from ..search.sensitivity import Sensitivity
+    from ..search.units import Unit
 
 USUAL: Final = "int8"
 
@@ -45,7 +45,7 @@ class _Sensitivity:
         )  # fmt: skip
 
     def run(self, args: argparse.Namespace) -> int:
-        from .sensitivity import analyse, measurements
+        from ..search.sensitivity import analyse, measurements
 
         evaluator, units, journal = _prepared(args)
         with _bar(measurements(units), "sensitivity") as bar:
@@ -78,8 +78,8 @@ class _Search:
         )  # fmt: skip
 
     def run(self, args: argparse.Namespace) -> int:
-        from .cheapest import Search
-        from .cost import Costs
+        from ..search.cheapest import Search
+        from ..search.cost import Costs
 
         if args.sqnr is None and args.labels is None:
             raise UsageError("--accuracy and --drop need --labels")
@@ -118,9 +118,9 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
     """All that both verbs need; what is wrong with the files is said before the first measurement."""
     from ..calibration import records
     from ..calibration.calibrate import attach
-    from .evaluate import Evaluator
-    from .journal import Journal, belongs_to
-    from .units import units_of
+    from ..search.evaluate import Evaluator
+    from ..search.journal import Journal, belongs_to
+    from ..search.units import units_of
 
     if bool(args.data) == bool(args.random):
         raise UsageError("samples to measure with come from one of --data and --random")
@@ -199,7 +199,7 @@ def _cell(found: Score | str | None) -> str:
 
 
 def _rules(units: Sequence[Unit], chosen: dict[str, str]) -> list[str]:
-    from .units import paste_ready
+    from ..search.units import paste_ready
 
     return paste_ready(units, chosen, USUAL)
 
