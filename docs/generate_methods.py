@@ -19,7 +19,7 @@ import numpy as np
 from quant.commands.calibrate import add_scheme
 from quant.commands.quantize_flags import add_layers, add_methods, options_of
 from quant.improve.post_training import quantize_from_samples
-from quant.improve.runs import Integers, undecided, until
+from quant.improve.runs import IntegerNetwork, judged_tensors, subgraph_for
 from quant.legalize.layers import stay_float
 from quant.legalize.quantize import prepared
 from tosa_engine import Session
@@ -118,9 +118,9 @@ def measured(network: Network, flags: str) -> tuple[float, float]:
         add(parser)
     result = quantize_from_samples(network.graph, network.fit, options_of(parser.parse_args(flags.split())))
     floats = stay_float(prepared(network.graph).main, result.precisions)
-    judged = undecided(prepared(network.graph))
-    real = Session(until(prepared(network.graph), *judged))
-    integers, whole = Integers(until(result.ready, *judged), floats), Integers(result.ready, floats)
+    judged = judged_tensors(prepared(network.graph))
+    real = Session(subgraph_for(prepared(network.graph), *judged))
+    integers, whole = IntegerNetwork(subgraph_for(result.ready, *judged), floats), IntegerNetwork(result.ready, floats)
     agreement, right = Agreement(), 0
     for i, sample in enumerate(network.judge):
         for wanted, found in zip(real.run(None, sample), integers.run(sample), strict=True):

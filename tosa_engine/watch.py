@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     See = Callable[[str, str, Array], None]
 
 
-class Watched:
+class WatchedGraph:
     """A graph of which `see(node name, tensor name, array)` gets to see the named tensors of every run.
 
     Arrays are read-only copies; the node name of graph inputs is empty.
@@ -31,12 +31,12 @@ class Watched:
         self._session.run(None, feeds, probes=[self._probe])
 
 
-class Kept:
+class KeptTensors:
     """A graph whose named tensors are kept from its last run: `arrays`, by name."""
 
     def __init__(self, graph: Graph, tensors: Iterable[str], threads: int | None = None) -> None:
         self.arrays: dict[str, Array] = {}
-        self._watched = Watched(graph, tensors, self._keep, threads)
+        self._watched = WatchedGraph(graph, tensors, self._keep, threads)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         self._watched.run(feeds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine.errors import DataError
-from tosa_engine.watch import Watched
+from tosa_engine.watch import WatchedGraph
 
 from ..legalize.quantize import float_tensors, prepared, unbounded
 from .records import Statistics
@@ -34,7 +34,7 @@ class Collector:
         self.statistics = statistics if statistics is not None else Statistics(digest(graph))
         self._number = 0
         self._unbounded = unbounded(graph)
-        self._watched = Watched(prepared(graph), [t.name for t in float_tensors(graph)], self._see, threads)
+        self._watched = WatchedGraph(prepared(graph), [t.name for t in float_tensors(graph)], self._see, threads)
 
     def add(self, number: int, sample: Sample) -> None:
         """Count one sample; `number` says which of the data's samples it is.

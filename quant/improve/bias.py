@@ -15,10 +15,10 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.errors import UsageError
-from tosa_engine.watch import Watched
+from tosa_engine.watch import WatchedGraph
 
 from ..legalize.weights import FOUR_BITS, own_constant
-from .runs import Integers, distance, held_back, undecided, until
+from .runs import IntegerNetwork, distance, held_back, judged_tensors, subgraph_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,9 +72,9 @@ def correct_bias(
     Raises UsageError when there are fewer than two samples.
     """
     fit, judges = held_back(samples)
-    made, judged = ready.copy(), undecided(reference)
-    real = Session(until(reference, *judged))
-    before = distance(real, Integers(until(made, *judged), floats), judges)
+    made, judged = ready.copy(), judged_tensors(reference)
+    real = Session(subgraph_for(reference, *judged))
+    before = distance(real, IntegerNetwork(subgraph_for(made, *judged), floats), judges)
     for op in [op for op in made.main.operators if op.op in CORRECTED]:
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if left or made.main.tensors[op.inputs[2]].data is None:
@@ -85,7 +85,7 @@ def correct_bias(
         old = bias.data
         bias.data = (np.broadcast_to(old.astype(np.float64), excess.shape) - excess).astype(np.float32)
         bias.shape = bias.data.shape
-        after = distance(real, Integers(until(made, *judged), floats), judges)
+        after = distance(real, IntegerNetwork(subgraph_for(made, *judged), floats), judges)
         found = Correction(op.name, float(np.abs(excess).max()), before, after)
         if found.kept:
             before = after
@@ -100,12 +100,12 @@ def mean_error(
 ) -> Array:
     """Per channel the mean of the integer accumulator minus the float result, in real units."""
     out = op.outputs[0]
-    real, stored = Session(until(reference, out)), Integers(until(ready, out), floats)
+    real, stored = Session(subgraph_for(reference, out)), IntegerNetwork(subgraph_for(ready, out), floats)
     wide = stored.report.accumulators.get(out)
     if wide is None:
         raise UsageError(f"'{op.name}' has no accumulator of its own")
     seen: list[Array] = []
-    watched = Watched(stored.graph, [wide.name], lambda _node, _tensor, array: seen.append(array))
+    watched = WatchedGraph(stored.graph, [wide.name], lambda _node, _tensor, array: seen.append(array))
     total, count = np.zeros(1), 0
     for sample in samples:
         seen.clear()

@@ -22,7 +22,7 @@ from .bias import CORRECTED, correct_bias
 from .channels import scaled_by
 from .equalize import equalize
 from .rounding import ROUNDED, adaround
-from .runs import several
+from .runs import check_rereadable
 from .smooth import smooth
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def quantize_from_samples(
         Problems: what `quant.quantize` finds.
     """
     options = options or Options()
-    several(samples)
+    check_rereadable(samples)
     notes: list[str] = []
 
     def note(text: str) -> None:

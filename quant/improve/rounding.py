@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..legalize.weights import LEVELS, from_rows, own_constant, row_qparams, rows_of, usable
-from .runs import pairs
+from .runs import float_and_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,7 +98,7 @@ def adaround(
         scales = np.broadcast_to(np.asarray(quant.scale), (len(rows),))
         moments = _Moments(op, weight.data)
         rng = np.random.default_rng([seed, block.operators.index(op)])
-        for real, stored in pairs(reference, made, op.inputs[0], samples, floats):
+        for real, stored in float_and_integer(reference, made, op.inputs[0], samples, floats):
             moments.add(real, stored, rng)
         found, rounded = _solve(op, rows, scales, moments, quant.bits, rng)
         own = own_constant(block, op, 1)
@@ -181,12 +181,12 @@ def best_of(
 ) -> Array:
     """The better of the two descents, for each row; arguments as those of `descend`."""
     found = descend(gram, wanted, exact, step, nearest, most, rng)
-    other = descend(gram, wanted, exact, step, fed_back(gram, wanted, exact, step, most), most, rng)
+    other = descend(gram, wanted, exact, step, with_error_feedback(gram, wanted, exact, step, most), most, rng)
     costs = [(np.matmul(q * step, gram) * q * step - 2 * q * step * wanted).sum(axis=2) for q in (found, other)]
     return np.where((costs[1] < costs[0])[:, :, None], other, found)
 
 
-def fed_back(gram: Array, wanted: Array, exact: Array, step: Array, most: int) -> Array:
+def with_error_feedback(gram: Array, wanted: Array, exact: Array, step: Array, most: int) -> Array:
     """Neighbours of the exact integers: taps in the order of falling G_ii; what rounding one of them does to the result
     is made good by the real values of the taps after it.
     """

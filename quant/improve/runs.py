@@ -26,14 +26,14 @@ HELD_BACK: Final = 4
 HIDING: Final = frozenset({"softmax", "sigmoid", "SIGMOID", "ARGMAX"})
 
 
-def until(graph: Graph, *tensors: str) -> Graph:
+def subgraph_for(graph: Graph, *tensors: str) -> Graph:
     """What computes some tensors; the inputs stay."""
     cut = graph.copy()
     cut.main.outputs = list(tensors)
     return dead_code.run(cut)
 
 
-def undecided(graph: Graph) -> list[str]:
+def judged_tensors(graph: Graph) -> list[str]:
     """The tensors to judge a network by: its outputs, or what goes into a softmax, sigmoid or ARGMAX at the end, which
     hides most differences.
     """
@@ -48,7 +48,7 @@ def undecided(graph: Graph) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class Integers:
+class IntegerNetwork:
     """An integer network that takes floats and gives floats; layers that write `floats` stay in float."""
 
     def __init__(self, ready: Graph, floats: frozenset[str] = frozenset()) -> None:
@@ -68,16 +68,16 @@ class Integers:
         return [a if q is None else dequantize_array(a, q) for a, q in zip(found, quants, strict=True)]
 
 
-def pairs(
+def float_and_integer(
     reference: Graph, ready: Graph, tensor: str, samples: Iterable[Sample], floats: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Array, Array]]:
     """A tensor in the float network and in the integer network, of every sample."""
-    real, stored = Session(until(reference, tensor)), Integers(until(ready, tensor), floats)
+    real, stored = Session(subgraph_for(reference, tensor)), IntegerNetwork(subgraph_for(ready, tensor), floats)
     for sample in samples:
         yield real.run(None, sample)[0].astype(np.float64), stored.run(sample)[0]
 
 
-def distance(reference: Session, integers: Integers, samples: Iterable[Sample]) -> float:
+def distance(reference: Session, integers: IntegerNetwork, samples: Iterable[Sample]) -> float:
     """The mean square of the difference of all outputs, in parts of the float outputs' own mean square."""
     error, power = 0.0, 0.0
     for sample in samples:
@@ -87,15 +87,14 @@ def distance(reference: Session, integers: Integers, samples: Iterable[Sample]) 
     return error / max(power, 1e-300)
 
 
-def several(samples: Iterable[Sample]) -> Iterable[Sample]:
-    """Samples that can be read again. Raises UsageError for an iterator."""
+def check_rereadable(samples: Iterable[Sample]) -> None:
+    """Raises UsageError for an iterator, whose samples can be read once only."""
     if iter(samples) is samples:
         raise UsageError("the samples are read several times: give a list, not an iterator")
-    return samples
 
 
 @dataclass(frozen=True)
-class Part:
+class SamplePart:
     """Every `every`-th of the samples, or the others; they are read anew each time."""
 
     samples: Iterable[Sample]
@@ -108,9 +107,9 @@ class Part:
                 yield sample
 
 
-def held_back(samples: Iterable[Sample]) -> tuple[Part, Part]:
+def held_back(samples: Iterable[Sample]) -> tuple[SamplePart, SamplePart]:
     """The samples to fit with, and every fourth one, to judge by. Raises UsageError when there are fewer than two."""
     found = sum(1 for _ in islice(samples, HELD_BACK))
     if found < 2:
         raise UsageError(f"to hold some samples back there must be 2 at least, got {found}")
-    return Part(samples, found, judges=False), Part(samples, found, judges=True)
+    return SamplePart(samples, found, judges=False), SamplePart(samples, found, judges=True)

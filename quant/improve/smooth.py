@@ -13,7 +13,7 @@ import numpy as np
 
 from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
-from tosa_engine.watch import Watched
+from tosa_engine.watch import WatchedGraph
 
 from ..legalize.quantize import prepared
 from .channels import channels_of, largest, power_of_two, scale
@@ -68,7 +68,7 @@ def _reach(graph: Graph, sets: list[Channels], samples: Iterable[Mapping[str, Ar
         by_channel = np.moveaxis(np.abs(array), channels.tensors[tensor], 0).reshape(channels.size, -1)
         found[channels.name] = np.maximum(found[channels.name], by_channel.max(axis=1))
 
-    watched = Watched(graph, list(read), see)
+    watched = WatchedGraph(graph, list(read), see)
     for sample in samples:
         watched.run(sample)
     return found

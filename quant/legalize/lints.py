@@ -69,7 +69,7 @@ def shown_name(tensor: Tensor) -> str:
     return tensor.source.name if tensor.source is not None and tensor.source.name else tensor.name
 
 
-def apart(scales: Mapping[str, float], out: float) -> str | None:
+def coarser_inputs(scales: Mapping[str, float], out: float) -> str | None:
     """Of a CONCAT: which inputs have to take a step over 16 times as large as theirs; None: none."""
     coarse = {name: out / own for name, own in scales.items() if out > UNBALANCED * own}
     if not coarse:

@@ -142,7 +142,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
                 _apply(ctx, op)
         except TosaEngineError as problem:
             ctx.problems += problem.problems if isinstance(problem, Problems) else [problem]
-            _pretend(ctx, op)
+            _stand_in(ctx, op)
     _outputs(ctx)
     raise_all(ctx.problems, "the graph can't be computed in integers:")
     if report is not None:
@@ -229,7 +229,7 @@ def _apply(ctx: Context, op: Operator) -> None:
         RULES[op.op](ctx, op)
 
 
-def _pretend(ctx: Context, op: Operator) -> None:
+def _stand_in(ctx: Context, op: Operator) -> None:
     """After a problem: stand-ins for the outputs, so that the other operators can be looked at too."""
     for out in op.outputs:
         quant, dtype = ctx.quant.get(out, UNKNOWN), ctx.tensor(out).dtype

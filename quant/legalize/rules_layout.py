@@ -13,7 +13,7 @@ from tosa_engine.qparams.arrays import quantize_array
 
 from . import refusals
 from .emit import Quantized, Wide, stored_type
-from .lints import CONCAT, apart
+from .lints import CONCAT, coarser_inputs
 from .rules import Context, rule
 
 if TYPE_CHECKING:
@@ -113,6 +113,6 @@ def _unbalanced(ctx: Context, op: Operator) -> None:
     """A lint when an input uses so little of the output's range that most of its resolution is lost."""
     found = {name: ctx.values.get(name) for name in op.inputs}
     scales = {ctx.source_name(name): x.scale for name, x in found.items() if isinstance(x, Quantized)}
-    message = apart(scales, ctx.qparams(op.outputs[0]).scale[0])
+    message = coarser_inputs(scales, ctx.qparams(op.outputs[0]).scale[0])
     if message is not None:
         ctx.lint(CONCAT, op.outputs[0], message)

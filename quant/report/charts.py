@@ -62,7 +62,7 @@ def channels(peaks: Sequence[float]) -> str:
     return _svg(max(len(shown), 1), 36, shapes, "weights")
 
 
-def along(layers: Sequence[Measured], top: float) -> str:
+def sqnr_by_layer(layers: Sequence[Measured], top: float) -> str:
     """SQNR of all layers from the first to the last, 0 dB at the bottom, `top` at the top: alone and cumulative."""
     lines = []
     for kind in ("cumulative", "local"):

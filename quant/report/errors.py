@@ -13,7 +13,7 @@ from tosa_engine.compare.agreement import Agreement
 from tosa_engine.compare.pairs import pairs
 from tosa_engine.errors import DataError
 from tosa_engine.qparams.arrays import quantize_array
-from tosa_engine.watch import Kept
+from tosa_engine.watch import KeptTensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,19 +47,19 @@ def layer_errors(
 
     Raises DataError when the graphs have no tensor in common.
     """
-    found = common(float_graph, integer_graph, qparams)
-    floats = Kept(float_graph, [p.real for p in found])
-    integers = Kept(integer_graph, [p.stored for p in found])
+    found = common_pairs(float_graph, integer_graph, qparams)
+    floats = KeptTensors(float_graph, [p.real for p in found])
+    integers = KeptTensors(integer_graph, [p.stored for p in found])
     totals = {p.stored: Agreement() for p in found}
     for sample in samples:
         real = floats.run(sample)
-        stored = integers.run(at_the_border(integer_graph, found, sample))
+        stored = integers.run(quantized_inputs(integer_graph, found, sample))
         for pair in found:
             totals[pair.stored].add(stored[pair.stored], real[pair.real], pair.quant)
     return [LayerError(p.real, (t := totals[p.stored]).largest, t.mean, t.elements) for p in found]
 
 
-def common(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QParams] | None) -> list[Pair]:
+def common_pairs(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QParams] | None) -> list[Pair]:
     """The pairs of both graphs. Raises DataError when there is none."""
     found = pairs(float_graph, integer_graph, qparams)
     if not found:
@@ -68,7 +68,7 @@ def common(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str, QPara
     return found
 
 
-def at_the_border(integer_graph: Graph, found: Iterable[Pair], sample: Mapping[str, Array]) -> dict[str, Array]:
+def quantized_inputs(integer_graph: Graph, found: Iterable[Pair], sample: Mapping[str, Array]) -> dict[str, Array]:
     """The integer graph's inputs: those of a float sample, quantized; as they are where layers behind stay in float.
 
     Raises DataError where an integer input has no scale.

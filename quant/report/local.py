@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Graph
 
 
-def cut(graph: Graph, names: Iterable[str]) -> tuple[Graph, Mapping[str, str]]:
+def isolated_layers(graph: Graph, names: Iterable[str]) -> tuple[Graph, Mapping[str, str]]:
     """A copy in which readers of the named tensors read graph inputs instead of what operators wrote. The outputs are
     the named tensors that an operator writes; also given is the graph input for each name.
     """

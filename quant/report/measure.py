@@ -10,15 +10,15 @@ import numpy as np
 from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError
 from tosa_engine.qparams.arrays import quantize_array
-from tosa_engine.watch import Kept
+from tosa_engine.watch import KeptTensors
 
 from ..calibration.statistics import TensorStatistics
 from ..legalize.layers import layers_of
 from ..legalize.quantize import prepared
 from ..legalize.sharing import MOVES
 from ..legalize.weights import has_weights, rows_of
-from .errors import at_the_border, common
-from .local import cut
+from .errors import common_pairs, quantized_inputs
+from .local import isolated_layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,18 +110,18 @@ def measure(
 
     Raises DataError when the graphs have no tensor in common, an activation isn't finite, or there is no sample.
     """
-    found = common(float_graph, integer_graph, qparams)
+    found = common_pairs(float_graph, integer_graph, qparams)
     result = Measurement(_layers(float_graph, integer_graph, found))
-    alone, given = cut(integer_graph, [p.stored for p in found])
-    floats = Kept(float_graph, [p.real for p in found], threads)
-    integers = Kept(integer_graph, [p.stored for p in found], threads)
-    locals_ = Kept(alone, alone.main.outputs, threads)
+    alone, given = isolated_layers(integer_graph, [p.stored for p in found])
+    floats = KeptTensors(float_graph, [p.real for p in found], threads)
+    integers = KeptTensors(integer_graph, [p.stored for p in found], threads)
+    locals_ = KeptTensors(alone, alone.main.outputs, threads)
     for sample in samples:
         real = floats.run(sample)
         bad = [p.real for p in found if not np.isfinite(real[p.real]).all()]
         if bad:
             raise DataError(f"sample {result.samples} gives NaN or infinity", tensor=bad[0])
-        border = at_the_border(integer_graph, found, sample)
+        border = quantized_inputs(integer_graph, found, sample)
         stored = integers.run(border)
         feeds = {given[p.stored]: quantize_array(real[p.real], p.quant) for p in found}
         own = locals_.run({t.name: border[t.name] if t.name in border else feeds[t.name] for t in alone.inputs})

@@ -40,7 +40,7 @@ def page(found: Measurement, files: Files) -> str:
     """The whole page. Names come from files of strangers: they are escaped, and can't turn the text around them."""
     title = f"Quantization of {found.files.get('float model', files.model)}"
     parts = [
-        _summary(found), _along(found), _next(advise(found, files), overall(found, files)), _lints(lints(found)),
+        _summary(found), _sqnr_section(found), _next(advise(found, files), overall(found, files)), _lints(lints(found)),
         _table(found), _settings(found), _definitions(),
     ]  # fmt: skip
     style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
@@ -79,14 +79,14 @@ def _summary(found: Measurement) -> str:
     return f'<section class="facts">{boxes}</section>'
 
 
-def _along(found: Measurement) -> str:
+def _sqnr_section(found: Measurement) -> str:
     top = charts.top_of(found.layers)
     scale = "".join(f"<span>{db}</span>" for db in range(int(top), -1, -20))
     first, last = found.layers[0].name, found.layers[-1].name
     return (
         '<section><h2>SQNR along the network, in dB</h2><p><span class="key local"></span>layer alone '
         '<span class="key cumulative"></span>cumulative</p>'
-        f'<div class="plot"><div class="y">{scale}</div>{charts.along(found.layers, top)}'
+        f'<div class="plot"><div class="y">{scale}</div>{charts.sqnr_by_layer(found.layers, top)}'
         f'<div class="x"><span>{name(first)}</span><span>{name(last)}</span></div></div></section>'
     )
 

@@ -25,7 +25,7 @@ IN_PLACE: Final = ("CLAMP", "IDENTITY", "RESHAPE")
 
 
 @dataclass(frozen=True)
-class Sides:
+class RuleResult:
     """How a rule does: its result for the element shown; of the differing elements, how many of each side it gives."""
 
     rule: str
@@ -49,7 +49,7 @@ class Exactly:
     high: int
     inexact: tuple[int, int]
     differing: int
-    rules: Sequence[Sides]
+    rules: Sequence[RuleResult]
 
     @property
     def is_tie(self) -> bool:
@@ -83,7 +83,7 @@ def explain(trial: Trial) -> Exactly | None:
             clipped = np.clip(rule.apply(value, multiplier, shift) + s.output_zp, low, high)
             result = clipped.astype(s.dtype.storage).astype(np.int64)
             here, there = (int(np.count_nonzero(result == side)) for side in sides)
-            rules.append(Sides(rule.name, int(result[0]), here, there))
+            rules.append(RuleResult(rule.name, int(result[0]), here, there))
     numbers = int(value[0]), int(multiplier[0]), int(shift[0]), s.output_zp
     index = tuple(int(i) for i in np.unravel_index(int(flat[0]), trial.differs.shape))
     return Exactly(

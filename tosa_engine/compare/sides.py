@@ -14,7 +14,7 @@ from ..qparams import sidecar
 from ..qparams.arrays import dequantize_array, quantize_array
 from ..runtime.session import Session
 from ..types import of_bits
-from ..watch import Kept
+from ..watch import KeptTensors
 from . import dumps
 from .names import Named
 from .pairs import in_order
@@ -82,7 +82,7 @@ class Model:
         self.path, self.graph = path, graph
         constants = {out for op in graph.main.operators if op.op in CONSTANTS for out in op.outputs}
         self.names = [name for name in in_order(graph) if name not in constants]
-        self._kept = Kept(graph, self.names)
+        self._kept = KeptTensors(graph, self.names)
 
     def run(self, given: Mapping[str, Array]) -> Side:
         """The tensors for these inputs: each in the input's type, or as the real numbers or integers that its QParams

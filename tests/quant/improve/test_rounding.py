@@ -15,8 +15,8 @@ from quant.calibration.calibrate import attach
 from quant.calibration.observe import collect
 from quant.improve.bias import Correction, correct_bias, mean_error
 from quant.improve.rounding import Rounded, _Moments, adaround, best_of, descend
-from quant.improve.runs import Integers as Ints
-from quant.improve.runs import distance, held_back, undecided
+from quant.improve.runs import IntegerNetwork as Ints
+from quant.improve.runs import distance, held_back, judged_tensors
 from quant.legalize.weights import rows_of
 from tosa_engine import Session, oracle
 from tosa_engine.errors import UsageError
@@ -245,6 +245,6 @@ def test_networks_are_judged_before_their_softmax() -> None:
     f = Floats()
     x = f.conv(f.input((1, 1, 1, 4)), normal(1, 3, 1, 1, 4), normal(2, 3), name="scores")
     out = f.composite("softmax", x, axis=3)
-    assert undecided(f.outputs(out, x)) == ["scores"]
+    assert judged_tensors(f.outputs(out, x)) == ["scores"]
     f = Floats()
-    assert undecided(f.outputs(f.relu(f.input((1, 3))))) == ["clamp"]
+    assert judged_tensors(f.outputs(f.relu(f.input((1, 3))))) == ["clamp"]

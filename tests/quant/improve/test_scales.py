@@ -14,7 +14,7 @@ from quant.calibration.calibrate import attach
 from quant.calibration.observe import collect
 from quant.improve.channels import channels_of, power_of_two
 from quant.improve.equalize import equalize
-from quant.improve.runs import Integers
+from quant.improve.runs import IntegerNetwork
 from quant.improve.smooth import smooth
 from quant.legalize.layers import parse_rule
 from quant.legalize.quantize import prepared
@@ -109,7 +109,7 @@ SAMPLES = [{"x": np.random.default_rng(i).normal(size=(1, 6, 6, 8)).astype(np.fl
 def sqnr(graph: Graph, samples: Any, *rules: str) -> float:
     """Of the integer network's outputs against the float network's, in dB."""
     ready = attach(graph, collect(graph, enumerate(samples)), None, [parse_rule(rule) for rule in rules])
-    integers, real = Integers(ready), Session(graph)
+    integers, real = IntegerNetwork(ready), Session(graph)
     error = power = 0.0
     for sample in samples:
         wanted = real.run(None, sample)[0].astype(np.float64)
