@@ -118,14 +118,9 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     source = prepared(narrow.run(graph))
     block = source.main
     ctx = Context(
-        block,
-        Emitter(source),
-        complete(block, attached(block)),
-        block.producers(),
-        block.consumers(),
-        derived,
+        block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
         floats=frozenset(floats),
-    )
+    )  # fmt: skip
     _inputs(ctx)
     _no_infinity_left(ctx)
     found_chains = chains.find(ctx)
