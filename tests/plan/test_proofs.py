@@ -17,7 +17,7 @@ from tosa_engine.errors import RequireViolation
 from tosa_engine.infer import bind_values
 from tosa_engine.kernels import KERNELS, bounds, work
 from tosa_engine.kernels.elementwise import loops as elementwise_loops
-from tosa_engine.kernels.scale import exact_loops as ewise_loops
+from tosa_engine.kernels.scale import exact_loops
 from tosa_engine.plan import expand, make_plan, prepare
 from tosa_engine.plan.rewrite.proofs import prove, prove_alone
 from tosa_engine.runtime.session import Session
@@ -131,7 +131,7 @@ def loops_of(graph: g.Graph, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(elementwise_loops, "loop_of", loop_of)
     for name in ("rescale", "rescale_untested"):
-        monkeypatch.setattr(ewise_loops, name, noting(name, getattr(ewise_loops, name)))
+        monkeypatch.setattr(exact_loops, name, noting(name, getattr(exact_loops, name)))
     end_of(Session(graph, threads=1), {"x": np.full((1, 2, 2, 3), -128, np.int8)})
     return called
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..spec.table import Call
+    from .elementwise.formula import Operand
 
 
-def between(x: Any, low: Any, high: Any) -> Any:
+def between(x: Operand, low: Operand, high: Operand) -> Operand:
     return smaller(larger(x, low), high)
 
 
@@ -29,12 +30,12 @@ def clamp_int(call: Call) -> Work:
     return elementwise(call, Formula("clamp", between, 1, 2), 0.05, bounds)
 
 
-def clamped(x: Any, low: Any, high: Any) -> Any:
+def clamped(x: Operand, low: Operand, high: Operand) -> Operand:
     """In this order, which counts for NaN and for signed zeros."""
     return minimum(maximum(x, low), high)
 
 
-def clamped_number(x: Any, low: Any, high: Any) -> Any:
+def clamped_number(x: Operand, low: Operand, high: Operand) -> Operand:
     return minimum_number(maximum_number(x, low), high)
 
 

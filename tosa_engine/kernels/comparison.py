@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .elementwise.formula import Formula
 from .elementwise.prepare import by_formula
 from .floats import codes as float_codes
 
+if TYPE_CHECKING:
+    from .elementwise.formula import Operand
 
-def equal(a: Any, b: Any) -> Any:
+
+def equal(a: Operand, b: Operand) -> Operand:
     return a == b
 
 
-def greater(a: Any, b: Any) -> Any:
+def greater(a: Operand, b: Operand) -> Operand:
     return a > b
 
 
-def greater_equal(a: Any, b: Any) -> Any:
+def greater_equal(a: Operand, b: Operand) -> Operand:
     return a >= b
 
 

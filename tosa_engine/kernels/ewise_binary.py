@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..spec.table import Call
+    from .elementwise.formula import Operand, Tested
     from .work import Limits
 
 I32_MIN, I32_MAX = -(1 << 31), (1 << 31) - 1
 
 
-def added(a: Any, b: Any) -> Any:
+def added(a: Operand, b: Operand) -> Tested:
     """Wrapping around, the sum has not the sign that both numbers have."""
     total = a + b
     return total, ((a ^ total) & (b ^ total)) < 0
 
 
-def subtracted(a: Any, b: Any) -> Any:
+def subtracted(a: Operand, b: Operand) -> Tested:
     difference = a - b
     return difference, ((a ^ b) & (a ^ difference)) < 0
 
 
-def low_product(a: Any, b: Any) -> Any:
+def low_product(a: Operand, b: Operand) -> Operand:
     return cast(a, np.int32) * cast(b, np.int32)
 
 
-def shifted_product(a: Any, b: Any, shift: Any) -> Any:
+def shifted_product(a: Operand, b: Operand, shift: Operand) -> Tested:
     """Rounded half up; the rounding bit is added after the shift, where it can't overflow. Before it, as the
     specification has it, 2^62 + 2^62 does.
     """
@@ -59,15 +60,15 @@ def mul_int(call: Call) -> Work:
     return elementwise(call, Formula("mul", shifted_product, 2, 1, tests=True), 0.6, np.array([shift], np.int64))
 
 
-def added_float(a: Any, b: Any) -> Any:
+def added_float(a: Operand, b: Operand) -> Operand:
     return a + b
 
 
-def subtracted_float(a: Any, b: Any) -> Any:
+def subtracted_float(a: Operand, b: Operand) -> Operand:
     return a - b
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Operand, b: Operand) -> Operand:
     return a * b
 
 
@@ -80,7 +81,7 @@ def mul_float(format: str) -> Callable[..., Work]:
     return mul
 
 
-def chosen(a: Any, b: Any, first: Any, ignore: bool) -> Any:
+def chosen(a: Operand, b: Operand, first: Operand, ignore: bool) -> Operand:
     """`first` says where a is chosen; a NaN is passed on, or ignored for the other value."""
     number = where(first, a, b)
     if ignore:
@@ -89,23 +90,23 @@ def chosen(a: Any, b: Any, first: Any, ignore: bool) -> Any:
 
 
 # which of equal zeros is taken follows the specification's comparison: a >= b for the maximum, a < b for the minimum
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: Operand, b: Operand) -> Operand:
     return chosen(a, b, a >= b, ignore=False)
 
 
-def maximum_number(a: Any, b: Any) -> Any:
+def maximum_number(a: Operand, b: Operand) -> Operand:
     return chosen(a, b, a >= b, ignore=True)
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: Operand, b: Operand) -> Operand:
     return chosen(a, b, a < b, ignore=False)
 
 
-def minimum_number(a: Any, b: Any) -> Any:
+def minimum_number(a: Operand, b: Operand) -> Operand:
     return chosen(a, b, a < b, ignore=True)
 
 
-def extremum_float(name: str, format: str, strict: Callable[..., Any], lenient: Callable[..., Any]) -> Kernel:
+def extremum_float(name: str, format: str, strict: Callable[..., Operand], lenient: Callable[..., Operand]) -> Kernel:
     """By a formula that passes NaN on, or one that ignores it."""
 
     def prepare(call: Call) -> Work:
@@ -116,7 +117,7 @@ def extremum_float(name: str, format: str, strict: Callable[..., Any], lenient: 
     return Kernel(prepare)
 
 
-def beyond(shift: Any) -> tuple[Any, Any]:
+def beyond(shift: Operand) -> tuple[Operand, Operand]:
     """The amount to shift by, and where it is negative or not less than the bits: read as unsigned, negative ones are
     large. Elsewhere the amount is the shift itself.
     """
@@ -124,25 +125,25 @@ def beyond(shift: Any) -> tuple[Any, Any]:
     return shift & (bits - 1), view(shift, f"u{shift.dtype.itemsize}") >= bits
 
 
-def shifted_down(a: Any, b: Any) -> Any:
+def shifted_down(a: Operand, b: Operand) -> Tested:
     """Towards minus infinity."""
     amount, wrong = beyond(b)
     return a >> amount, wrong
 
 
-def shifted_down_rounded(a: Any, b: Any) -> Any:
+def shifted_down_rounded(a: Operand, b: Operand) -> Tested:
     """Plus the last bit that was shifted out."""
     amount, wrong = beyond(b)
     last = where(amount > 0, (a >> (larger(amount, 1) - 1)) & 1, 0)
     return (a >> amount) + last, wrong
 
 
-def shifted_bits_up(a: Any, b: Any) -> Any:
+def shifted_bits_up(a: Operand, b: Operand) -> Tested:
     amount, wrong = beyond(b)
     return a << amount, wrong
 
 
-def shifted_bits_down(a: Any, b: Any) -> Any:
+def shifted_bits_down(a: Operand, b: Operand) -> Tested:
     amount, wrong = beyond(b)
     kind = f"u{a.dtype.itemsize}"
     return view(view(a, kind) >> view(amount, kind), a.dtype), wrong
@@ -154,7 +155,7 @@ def arithmetic_right_shift(call: Call) -> Work:
     return elementwise(call, formula.untested() if holds(call, "R1") else formula, 0.3)
 
 
-def quotient(a: Any, b: Any) -> Any:
+def quotient(a: Operand, b: Operand) -> Tested:
     """In float64, cut to integers: a quotient of two int32 that isn't an integer is 2^-31 away from the next one, far
     more than float64 rounds.
     """
@@ -163,20 +164,20 @@ def quotient(a: Any, b: Any) -> Any:
     return cast(cast(a, np.float64) / cast(divisor, np.float64), np.int32), wrong
 
 
-def both(a: Any, b: Any) -> Any:
+def both(a: Operand, b: Operand) -> Operand:
     return a & b
 
 
-def either(a: Any, b: Any) -> Any:
+def either(a: Operand, b: Operand) -> Operand:
     return a | b
 
 
-def one(a: Any, b: Any) -> Any:
+def one(a: Operand, b: Operand) -> Operand:
     """Of two bits, but not both."""
     return a ^ b
 
 
-def power(base: Any, exponent: Any, wide: elementary.Wide = elementary.DOUBLE) -> Any:
+def power(base: Operand, exponent: Operand, wide: elementary.Wide = elementary.DOUBLE) -> Tested:
     """Flagged where the base is negative, 0 with an exponent that isn't positive, or where either isn't finite."""
     good = (base >= 0.0) & ((base > 0.0) | (exponent > 0.0)) & (base < math.inf) & (magnitude(exponent) < math.inf)
     return elementary.power(base, exponent, wide), ~good

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .elementwise.formula import Formula, where
 from .elementwise.prepare import by_formula, unsigned
 
+if TYPE_CHECKING:
+    from .elementwise.formula import Operand
 
-def chosen(condition: Any, a: Any, b: Any) -> Any:
+
+def chosen(condition: Operand, a: Operand, b: Operand) -> Operand:
     return where(condition != 0, a, b)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,20 +14,21 @@ from .work import Kernel, Work
 
 if TYPE_CHECKING:
     from ..spec.table import Call
+    from .elementwise.formula import Operand, Tested
 
 I32_MIN = -(1 << 31)
 
 
-def positive(x: Any) -> Any:
+def positive(x: Operand) -> Tested:
     return where(x < 0, -x, x), x == I32_MIN
 
 
-def negated_i32(x: Any) -> Any:
+def negated_i32(x: Operand) -> Tested:
     """Without zero points, which int32 hasn't."""
     return -x, x == I32_MIN
 
 
-def negated_within(x: Any, zeros: Any, least: Any, most: Any) -> Any:
+def negated_within(x: Operand, zeros: Operand, least: Operand, most: Operand) -> Operand:
     """The sum of both zero points less the value, clipped; int32 is wide enough for int16."""
     return cast(smaller(larger(zeros - cast(x, np.int32), least), most), x.dtype)
 
@@ -38,15 +39,15 @@ def negate_narrow(call: Call) -> Work:
     return elementwise(call, Formula("negate", negated_within, 1, 3), 0.15, parameters)
 
 
-def negated(x: Any) -> Any:
+def negated(x: Operand) -> Operand:
     return -x
 
 
-def inverted(x: Any) -> Any:
+def inverted(x: Operand) -> Operand:
     return ~x
 
 
-def opposite(x: Any) -> Any:
+def opposite(x: Operand) -> Operand:
     """Of a Boolean, which is 0 or 1."""
     return x ^ 1
 

@@ -29,7 +29,7 @@ def neighbours(call: Call, axis: int) -> tuple[Array, Array, Array, int]:
 
 
 def nearest(call: Call) -> Work:
-    from .images import resize_loops as image_loops
+    from .images import resize_loops
 
     rows, columns = (
         np.where(2 * way >= n, after, before) for before, after, way, n in (neighbours(call, 0), neighbours(call, 1))
@@ -38,7 +38,7 @@ def nearest(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(image_loops.nearest, bits(x), g, rows, columns, bits(out))
+        return Loop(resize_loops.nearest, bits(x), g, rows, columns, bits(out))
 
     return Work(call.N * call.OH, call.N * call.OH * call.OW * (2.0 + 0.1 * call.C), bind)
 
@@ -53,7 +53,7 @@ def weights(call: Call, axis: int) -> tuple[Array, Array]:
 
 
 def bilinear(call: Call) -> Work:
-    from .images import resize_loops as image_loops
+    from .images import resize_loops
 
     y, x = neighbours(call, 0), neighbours(call, 1)
     places = np.concatenate([*y[:2], *x[:2]])
@@ -62,7 +62,7 @@ def bilinear(call: Call) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         source, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(image_loops.bilinear, source, g, places, ways, out)
+        return Loop(resize_loops.bilinear, source, g, places, ways, out)
 
     return Work(call.N * call.OH, 3.0 * call.N * call.OH * call.OW * (call.C + 4), bind)
 

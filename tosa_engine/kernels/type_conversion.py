@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 
     from ..spec.table import Call
     from ..types import Array
+    from .elementwise.formula import Operand, Tested
     from .work import Run
 
 
-def converted(kind: str) -> Callable[[Any], Any]:
+def converted(kind: str) -> Callable[[Operand], Operand]:
     """Integers keep their low bits, or their sign is extended; as floats they are rounded to the nearest."""
 
-    def convert(x: Any) -> Any:
+    def convert(x: Operand) -> Operand:
         return formula.cast(x, kind)
 
     return convert
 
 
-def is_true(x: Any) -> Any:
+def is_true(x: Operand) -> Operand:
     return x != 0
 
 
-def to_integer(bits: int) -> Callable[[Any], Any]:
+def to_integer(bits: int) -> Callable[[Operand], Tested]:
     """The nearest integer, ties to even, within the format. The bounds of int32 are no numbers of float32."""
     wide, least, most = "f8" if bits == 32 else "f4", -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
-    def convert(x: Any) -> Any:
+    def convert(x: Operand) -> Tested:
         value = formula.nearest(formula.cast(where(is_nan(x), 0.0, x), wide))
         value = where(value < least, least, where(value > most, most, value))
         return formula.cast(formula.cast(value, "i4"), f"i{bits // 8}"), is_nan(x)
@@ -48,12 +49,12 @@ def to_integer(bits: int) -> Callable[[Any], Any]:
     return convert
 
 
-def rounded(format: str) -> Callable[[Any], Any]:
+def rounded(format: str) -> Callable[[Operand], Operand]:
     """Integers in a narrow format of floats."""
     return lambda x: float_codes.store(formula.cast(x, "f8"), format)
 
 
-def value(x: Any) -> Any:
+def value(x: Operand) -> Operand:
     return x
 
 
@@ -97,7 +98,7 @@ def output_range(call: Call) -> tuple[int, int]:
 
 
 def rescale(call: Call) -> Work:
-    from .scale import exact_loops as ewise_loops
+    from .scale import exact_loops
 
     multiplier, shift, double = rescale_numbers(call)
     wrong = (multiplier < 0) | (shift < 2) | (shift > 62)
@@ -108,7 +109,7 @@ def rescale(call: Call) -> Work:
     mask = (1 << call.in_t.bits) - 1 if call.input_unsigned else -1
     g = np.array([input_zp, output_zp, low_value, high_value, mask, call.scale32], np.int64)
     count = types.count(call.shape_of("output"))
-    loop = ewise_loops.rescale_untested if holds(call, "R3" if call.scale32 else "R4", "R5") else ewise_loops.rescale
+    loop = exact_loops.rescale_untested if holds(call, "R3" if call.scale32 else "R4", "R5") else exact_loops.rescale
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)

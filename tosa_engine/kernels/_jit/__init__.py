@@ -1,9 +1,12 @@
 """The only door to numba and llvmlite: what compiles kernels, and what emitted code is written with.
 
-Nothing outside this folder imports numba; files that emit LLVM IR (with the words of `emitting.py`) take what they need
-from here. Importing it imports numba unless `TOSA_ENGINE_JIT=0`, which runs the same kernels as plain Python; so the
-registry imports it only when a step is prepared. `host` says what code is compiled for, `variant_type` makes compiled
-code differ by `Variant`, `inlined` compiles what becomes a part of other code, and `disk` keeps compiled code.
+Nothing outside this folder imports either; files that emit LLVM IR take what they need from here, and write it in the
+words of `llvm`. Importing it imports numba unless `TOSA_ENGINE_JIT=0`, which runs the same kernels as plain Python; so
+the registry imports it only when a step is prepared.
+
+`host` says what code is compiled for, `variants` names the vector units and `variant_type` makes compiled code differ
+by them. `inlined` compiles what becomes a part of other code, `disk` keeps compiled code, and `typed` says to the type
+checker what compiled and emitted code is made of.
 """
 
 from __future__ import annotations

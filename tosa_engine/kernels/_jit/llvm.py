@@ -2,50 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import LLVM, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from .typed import Branch, Builder, Context, Kind, Phi, Type, Value
+
+    Body = Callable[[Value, list[Value]], list[Value]]  # of a loop: from its number and the values carried on
+
+I8: Type
+I16: Type
+I32: Type
+I64: Type
 I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-FLOAT = ir.FloatType()
+FLOAT: Type = ir.FloatType()
 
 
-def vector(element: Any, lanes: int) -> Any:
-    return ir.VectorType(element, lanes)
+def vector(element: Type, lanes: int) -> Type:
+    made: Type = ir.VectorType(element, lanes)
+    return made
 
 
-def pointer(context: Any, builder: Any, kind: Any, value: Any, pointee: Any) -> Any:
+def pointer(context: Context, builder: Builder, kind: Kind, value: Value, pointee: Type) -> Value:
     """The data of an array as a pointer to `pointee`."""
     data = context.make_array(kind)(context, builder, value).data
     return builder.bitcast(data, pointee.as_pointer())
 
 
-def constant(lanes: int, element: Any, value: int) -> Any:
-    return ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
+def constant(lanes: int, element: Type, value: int) -> Value:
+    made: Value = ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
+    return made
 
 
-def indices(picked: Iterable[int]) -> Any:
+def indices(picked: Iterable[int]) -> Value:
     """The mask of a shuffle."""
     numbers = list(picked)
-    return ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+    made: Value = ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+    return made
 
 
-def load(builder: Any, data: Any, index: Any, kind: Any, align: int) -> Any:
+def load(builder: Builder, data: Value, index: Value, kind: Type, align: int) -> Value:
     """A value of type `kind` from the element `index` of `data` on."""
     found = builder.load(builder.bitcast(builder.gep(data, [index]), kind.as_pointer()))
     found.align = align
     return found
 
 
-def store(builder: Any, value: Any, data: Any, index: Any, align: int) -> None:
+def store(builder: Builder, value: Value, data: Value, index: Value, align: int) -> None:
     target = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
     builder.store(value, target).align = align
 
 
-def spread(builder: Any, scalar: Any, lanes: int) -> Any:
+def spread(builder: Builder, scalar: Value, lanes: int) -> Value:
     """A vector whose lanes are all `scalar`."""
     undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
     return builder.shuffle_vector(
@@ -53,27 +64,29 @@ def spread(builder: Any, scalar: Any, lanes: int) -> Any:
     )
 
 
-def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+def first_lanes(builder: Builder, count: Value, lanes: int) -> Value:
     """The mask of the lanes before `count`, which may be more than there are."""
     numbers = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
     return builder.icmp_signed("<", numbers, spread(builder, builder.trunc(count, I32), lanes))
 
 
-def declare(builder: Any, kind: Any, name: str) -> Any:
+def declare(builder: Builder, kind: Type, name: str) -> Value:
     """The function `name` of the module, an LLVM intrinsic as a rule."""
     found = builder.module.globals.get(name)
     return found if found is not None else ir.Function(builder.module, kind, name)
 
 
 def loop(
-    builder: Any, start: Any, end: Any, step: int, carried: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]
-) -> tuple[Any, list[Any]]:
+    builder: Builder, start: Value, end: Value, step: int, carried: Sequence[Value],
+    body: Body,
+) -> tuple[Value, list[Value]]:  # fmt: skip
     """while i + step <= end: carried = body(i, carried); i += step. The last i and the values carried on."""
     entry = builder.block
     head, inside, done = (builder.append_basic_block(name) for name in ("head", "inside", "done"))
     builder.branch(head)
     builder.position_at_end(head)
-    i, values = builder.phi(I64), [builder.phi(v.type) for v in carried]
+    i: Phi = builder.phi(I64)
+    values: list[Phi] = [builder.phi(v.type) for v in carried]
     following = builder.add(i, I64(step))
     builder.cbranch(builder.icmp_signed("<=", following, end), inside, done)
     builder.position_at_end(inside)
@@ -83,10 +96,10 @@ def loop(
         phi.add_incoming(again, builder.block)
     builder.branch(head)
     builder.position_at_end(done)
-    return i, values
+    return i, list(values)
 
 
-def repeat(builder: Any, count: Any, first: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
+def repeat(builder: Builder, count: Value, first: Sequence[Value], body: Callable[..., list[Value]]) -> list[Value]:
     """values = body(*values), `count` times, at least once; the values that the last turn returns."""
     entry, loop, done = builder.block, builder.append_basic_block("turn"), builder.append_basic_block("turned")
     builder.branch(loop)
@@ -103,7 +116,7 @@ def repeat(builder: Any, count: Any, first: Sequence[Any], body: Callable[..., l
     return new
 
 
-def interleave(builder: Any, branch: Any, count: int) -> None:
+def interleave(builder: Builder, branch: Branch, count: int) -> None:
     """Have LLVM compute `count` vectors side by side in the loop that a branch closes."""
     module = builder.module
     hint = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(I32, count)])
@@ -112,22 +125,24 @@ def interleave(builder: Any, branch: Any, count: int) -> None:
     branch.set_metadata("llvm.loop", loop)
 
 
-def opaque(builder: Any, value: Any) -> Any:
+def opaque(builder: Builder, value: Value) -> Value:
     """The vector itself, hidden from the optimiser (which turns some vectors of constants to and fro without end)."""
     return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0"), [value])
 
 
-def opaque_in_loop(builder: Any, value: Any) -> Any:
+def opaque_in_loop(builder: Builder, value: Value) -> Value:
     """The vector itself, for which the optimiser can't compute anything ahead of a loop."""
     return builder.call(ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", "=v,0", side_effect=True), [value])
 
 
-def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
+def clip(builder: Builder, value: Value, low: Value, high: Value) -> Value:
     value = builder.select(builder.icmp_signed("<", value, low), low, value)
     return builder.select(builder.icmp_signed(">", value, high), high, value)
 
 
-def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: bool, x86: bool = True) -> Any:
+def multiply_pairs(
+    builder: Builder, total: Value, first: Value, second: Value, *, vnni: bool, x86: bool = True
+) -> Value:
     """total + the sums of neighbouring products of two vectors of int16, which wrap like int32."""
     lanes = total.type.count
     pairs = ir.VectorType(I16, 2 * lanes)
@@ -148,7 +163,7 @@ def multiply_pairs(builder: Any, total: Any, first: Any, second: Any, *, vnni: b
     return builder.add(total, builder.call(function, [first, second]))
 
 
-def multiply_signed_quads(builder: Any, total: Any, first: Any, second: Any) -> Any:
+def multiply_signed_quads(builder: Builder, total: Value, first: Value, second: Value) -> Value:
     """total + the sums of four neighbouring products of signed bytes, which wrap like int32."""
     kind = ir.VectorType(I8, 4 * total.type.count)
     function = declare(
@@ -157,7 +172,7 @@ def multiply_signed_quads(builder: Any, total: Any, first: Any, second: Any) -> 
     return builder.call(function, [total, builder.bitcast(first, kind), builder.bitcast(second, kind)])
 
 
-def multiply_quads(builder: Any, total: Any, unsigned: Any, signed: Any) -> Any:
+def multiply_quads(builder: Builder, total: Value, unsigned: Value, signed: Value) -> Value:
     """total + the sums of four neighbouring products of unsigned with signed bytes, which wrap like int32."""
     lanes = total.type.count
     quads = ir.VectorType(I8, 4 * lanes)

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .host import JIT
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
+
 if TYPE_CHECKING or JIT:
     from .variants import Variant
 
@@ -25,24 +30,24 @@ if JIT:
     register_model(VariantType)(models.OpaqueModel)
 
     @typeof_impl.register(Variant)
-    def _type_of_variant(value: Variant, context: Any) -> Any:
+    def _type_of_variant(value: Variant, context: Context) -> Kind:
         kind = VariantType(replace(value))  # a copy, so that the type doesn't lead back to itself when it is stored
         object.__setattr__(value, "_numba_type_", kind)  # where numba looks first: asking here takes 2 us of each call
         return kind
 
-    def _unbox_variant(kind: Any, value: Any, unboxing: Any) -> Any:
+    def _unbox_variant(kind: Kind, value: Kind, unboxing: Kind) -> Kind:
         make: Any = NativeValue
         return make(unboxing.context.get_dummy_value())
 
     _register: Any = unbox
     _register(VariantType)(_unbox_variant)
 
-    def of_variant(name: str, kind: Any) -> Any:
+    def of_variant(name: str, kind: Kind) -> Compiled:
         """A compiled function that gives an attribute of a variant, which is a constant of the compiled code."""
 
         @intrinsic
-        def attribute(typingctx: Any, simd: Any) -> Any:
-            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def attribute(typingctx: Context, simd: Kind) -> Typing:
+            def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
                 return context.get_constant(kind, getattr(simd.variant, name))
 
             return kind(simd), codegen

@@ -8,7 +8,7 @@ taps in columns, the fields of each group, then `limits` of the epilogue.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline, jit
 from ..scale.accumulators import scale_rows
@@ -53,9 +53,14 @@ from .places import (  # fmt: skip
 from .quad_sums import row_in_registers, tile_sums
 from .quads import interleave
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled
+    from .._jit.variants import Variant
+
 
 @jit
-def row_starts(g: Any, image: int, first: int, lines: int, rows: Any) -> None:
+def row_starts(g: Array, image: int, first: int, lines: int, rows: Array) -> None:
     """Where the input rows of a block of output rows start; -1 for those that are padding or that no output reads."""
     reach = (lines - 1) * g[STEP_Y] + g[REACH]
     for r in range(g[QUADS] * ROWS):
@@ -65,7 +70,7 @@ def row_starts(g: Any, image: int, first: int, lines: int, rows: Any) -> None:
 
 
 @jit
-def stage(x: Any, g: Any, rows: Any, channel: int, width: int, staged: Any, starts: Any) -> None:
+def stage(x: Array, g: Array, rows: Array, channel: int, width: int, staged: Array, starts: Array) -> None:
     """Copy rows with each channel repeated, `width` output channels from `channel` on; `starts` is where they start."""
     count, first = min(width, g[CHANNELS] - channel), channel // g[REPEAT]
     places = starts[g[QUADS] * ROWS :]
@@ -80,7 +85,9 @@ def stage(x: Any, g: Any, rows: Any, channel: int, width: int, staged: Any, star
 
 
 @inline
-def interleave_all(simd: Any, x: Any, pad: Any, g: Any, rows: Any, shift: int, step: int, width: int, a: Any) -> None:
+def interleave_all(
+    simd: Variant, x: Array, pad: Array, g: Array, rows: Array, shift: int, step: int, width: int, a: Array
+) -> None:
     """All quads of a unit and group."""
     before = min(g[LEFT], g[COLUMNS])
     inside = min(g[IN_WIDTH], g[COLUMNS] - before)
@@ -92,8 +99,8 @@ def interleave_all(simd: Any, x: Any, pad: Any, g: Any, rows: Any, shift: int, s
 
 @inline
 def scaled_row(
-    simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: int, channel: int, width: int, numbers: Any, place: int,
-    e64: Any, limits: Any, out: Any, to: int, c: Any, pitch: int, count: int, kind: int,
+    simd: Variant, a: Array, g: Array, offsets: Array, w: Array, start: int, channel: int, width: int, numbers: Array,
+    place: int, e64: Array, limits: Array, out: Array, to: int, c: Array, pitch: int, count: int, kind: int,
 ) -> None:  # fmt: skip
     """`count` outputs of a row by way of `c`, for every type, scale and kind of kernel."""
     for first in range(0, count, PIXELS):
@@ -105,11 +112,11 @@ def scaled_row(
             scale_rows(simd, sums, numbers, e64, g[PITCH], channel + panel, limits, out, at, pitch, pixels, columns)
 
 
-def _depthwise(row: Any) -> Any:
+def _depthwise(row: Compiled) -> Compiled:
     @jit
     def depthwise(
-        simd: Any, x: Any, w: Any, numbers: Any, e64: Any, g: Any, pad: Any, out: Any, rows: Any, a: Any, c: Any,
-        low: int, high: int,
+        simd: Variant, x: Array, w: Array, numbers: Array, e64: Array, g: Array, pad: Array, out: Array, rows: Array,
+        a: Array, c: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         offsets = g[SIZE : SIZE + g[TAPS]]
         groups = g[SIZE + g[TAPS] : SIZE + g[TAPS] + g[GROUPS] * FIELDS]
@@ -151,6 +158,6 @@ IN_REGISTERS = {
 }  # by the columns of the kernel, and whether scales are DOUBLE_ROUND
 
 
-def loop_of(code: int, double: bool, direct: bool) -> Any:
+def loop_of(code: int, double: bool, direct: bool) -> Compiled:
     """`direct`: bytes are made of sums in registers."""
     return IN_REGISTERS[COLUMNS_OF_CODE[code], double] if direct else THROUGH_SUMS

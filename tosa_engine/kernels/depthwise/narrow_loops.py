@@ -9,7 +9,7 @@ of outputs are computed as whole vectors, and copied to their place as far as th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline, jit
 from ..layout.lines import copy, fill
@@ -47,9 +47,14 @@ from .places import (  # fmt: skip
 from .quad_sums import row_in_registers
 from .quads import interleave
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled
+    from .._jit.variants import Variant
+
 
 @jit
-def copy_row(x: Any, start: int, g: Any, zero: Any, row: Any) -> None:
+def copy_row(x: Array, start: int, g: Array, zero: Array, row: Array) -> None:
     """A padded input row, phase after phase of PHASE columns."""
     channels = g[CHANNELS]
     if g[STEP_X] == 1 and g[REPEAT] == 1:
@@ -73,7 +78,7 @@ def copy_row(x: Any, start: int, g: Any, zero: Any, row: Any) -> None:
 
 
 @inline
-def spread(source: Any, pitch: int, depth: int, repeat: int, target: Any) -> None:
+def spread(source: Array, pitch: int, depth: int, repeat: int, target: Array) -> None:
     """Pixels of `depth` channels, `pitch` elements apart, with each channel repeated."""
     pixels = len(target) // (depth * repeat)
     for c in range(depth):
@@ -88,11 +93,11 @@ def spread(source: Any, pitch: int, depth: int, repeat: int, target: Any) -> Non
                     places[at + m] = value
 
 
-def _narrow(row: Any) -> Any:
+def _narrow(row: Compiled) -> Compiled:
     @jit
     def narrow(
-        simd: Any, x: Any, w: Any, numbers: Any, starts: Any, g: Any, pad: Any, out: Any, rows: Any, a: Any, c: Any,
-        low: int, high: int,
+        simd: Variant, x: Array, w: Array, numbers: Array, starts: Array, g: Array, pad: Array, out: Array, rows: Array,
+        a: Array, c: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         """A unit is a block of output rows of an image; `starts` is where each column of the kernel begins in a row."""
         offsets = g[SIZE : SIZE + g[TAPS]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def kernel_code(call: Call, quads: int) -> int:
     return 1 + UNROLLED.index(known) if call.dilation_x == 1 and known in UNROLLED else 0
 
 
-def joined(arrays: Sequence[Array], dtype: Any) -> Array:
+def joined(arrays: Sequence[Array], dtype: type) -> Array:
     found = aligned(sum(len(a) for a in arrays), dtype)
     found[:] = np.concatenate(arrays)
     return found
@@ -123,7 +123,7 @@ def picked_by(channel: int, width: int, weight: Array) -> Array:
 
 
 @shared
-def pack_groups(weight: Array, lines: int, step: int, groups: Groups, dtype: Any) -> Array:
+def pack_groups(weight: Array, lines: int, step: int, groups: Groups, dtype: type) -> Array:
     """The weights of all groups, one after the other."""
     picked = [picked_by(channel, width, weight) for channel, width in groups]
     return joined([pack_weights(weight, lines, step, one, pairs=dtype is np.int16) for one in picked], dtype)
@@ -139,7 +139,7 @@ class Packed:
 
     @classmethod
     def of(
-        cls, weight: Array, e32: Array, pitch: int, limits: Array, g: dict[int, int], groups: Groups, dtype: Any
+        cls, weight: Array, e32: Array, pitch: int, limits: Array, g: dict[int, int], groups: Groups, dtype: type
     ) -> Packed:
         rows = e32.reshape(-1, pitch)[[BIAS, MULTIPLIER, RIGHT, HALF]]
         rows[2] += SPARE * int(limits[DOUBLES])

@@ -1,4 +1,4 @@
-"""What `depthwise`, which prepares, and the emitted code agree on: layouts, and places in arrays."""
+"""What `prepare`, the loops and the emitted code agree on: layouts, and places in arrays."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ that don't fit a byte.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +24,13 @@ if JIT:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
+    from .._jit.variants import Variant
+
 
 def plain_sums(
-    simd: Any, a: Any, at: int, offsets: Any, taps: int, w: Any, start: int, width: int, c: Any
+    simd: Variant, a: Array, at: int, offsets: Array, taps: int, w: Array, start: int, width: int, c: Array
 ) -> None:  # fmt: skip
     """c[panel, pixel, channel % NR] = sums over taps and rows, which wrap like int32; of int16 weights.
 
@@ -50,7 +54,9 @@ def plain_sums(
                 c[((lane >> 2) * PIXELS + p) * NR + 4 * v + (lane & 3)] = np.int32(wrapped)
 
 
-def _operands(context: Any, builder: Any, kinds: Sequence[Any], args: Sequence[Any]) -> tuple[list[Any], int]:
+def _operands(
+    context: Context, builder: Builder, kinds: Sequence[Kind], args: Sequence[Value]
+) -> tuple[list[Value], int]:
     """Quads from `at` on, distances and weights from `start` on; and the bytes of a weight."""
     a = builder.gep(e.pointer(context, builder, kinds[0], args[0], e.I8), [args[1]])
     offsets = e.pointer(context, builder, kinds[2], args[2], e.I64)
@@ -59,16 +65,17 @@ def _operands(context: Any, builder: Any, kinds: Sequence[Any], args: Sequence[A
     return [a, offsets, builder.gep(e.pointer(context, builder, kinds[4], args[4], e.I8), [start])], parts
 
 
-def _make_sums() -> Any:
+def _make_sums() -> Compiled:
     @intrinsic
     def tile_sums(
-        typingctx: Any, simd: Any, a: Any, at: Any, offsets: Any, taps: Any, w: Any, start: Any, width: Any, c: Any
-    ) -> Any:
+        typingctx: Context, simd: Kind, a: Kind, at: Kind, offsets: Kind, taps: Kind, w: Kind, start: Kind, width: Kind,
+        c: Kind,
+    ) -> Typing:  # fmt: skip
         """plain_sums, in vector code where the unit has any."""
         index = numba_types.int64
         sig = numba_types.void(simd, a, index, offsets, index, w, index, index, c)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds = signature.args
             if not kinds[0].variant.native:
                 return context.compile_internal(builder, plain_sums, signature, args)
@@ -86,14 +93,15 @@ def _make_sums() -> Any:
     return tile_sums
 
 
-def _make_row(columns: int, double: bool) -> Any:
+def _make_row(columns: int, double: bool) -> Compiled:
     codes = [code for code, known in enumerate(COLUMNS_OF_CODE) if known == columns]
 
     @intrinsic
     def output_row(
-        typingctx: Any, simd: Any, a: Any, g: Any, offsets: Any, w: Any, start: Any, channel: Any, width: Any,
-        numbers: Any, place: Any, e64: Any, limits: Any, out: Any, to: Any, c: Any, pitch: Any, count: Any, kind: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, a: Kind, g: Kind, offsets: Kind, w: Kind, start: Kind, channel: Kind,
+        width: Kind, numbers: Kind, place: Kind, e64: Kind, limits: Kind, out: Kind, to: Kind, c: Kind, pitch: Kind,
+        count: Kind, kind: Kind,
+    ) -> Typing:  # fmt: skip
         """`count` pixels of a row of bytes, from sums in registers, with the scales numbers[place:]; `kind` is one of
         `codes`. It is called like a row by way of `c`, which it doesn't need.
         """
@@ -102,7 +110,7 @@ def _make_row(columns: int, double: bool) -> Any:
             simd, a, g, offsets, w, index, index, index, numbers, index, e64, limits, out, index, c, index, index, index
         )
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds = signature.args
             assert kinds[0].variant.native
             assert kinds[12].dtype.bitwidth == 8
@@ -135,12 +143,12 @@ else:
     tile_sums = plain_sums
 
 
-def row_in_registers(columns: int, double: bool) -> Any:
+def row_in_registers(columns: int, double: bool) -> Compiled:
     """Code for kernels of UNROLLED with so many columns; with 0, for all others. `double`: for DOUBLE_ROUND."""
     if JIT:
         return _make_row(columns, double)
 
-    def output_row(*arguments: Any) -> None:
+    def output_row(*arguments: object) -> None:
         raise AssertionError("plain code has no registers")
 
     return output_row

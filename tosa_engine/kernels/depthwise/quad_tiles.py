@@ -1,13 +1,13 @@
 """Emits tiles of depthwise sums over quads, and what is done to them before they leave registers.
 
-The scale from the high words of products (see `scale`) takes the even and the odd lanes apart and leaves the lanes of
-each 128-bit part in the order of PART, in which its parameters are stored, too. The zero point is in the rounding term;
-narrowing saturates, which is a part of the clip. Only imported when the JIT is on.
+The scale from the high words of products (see `scale.accumulators`) takes the even and the odd lanes apart and leaves
+the lanes of each 128-bit part in the order of PART, in which its parameters are stored, too. The zero point is in the
+rounding term; narrowing saturates, which is a part of the clip. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import ir
 from .._jit import llvm as e
@@ -19,16 +19,17 @@ from .quads import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Type, Value
     from .._jit.variants import Variant
 
 PART_BITS: Final = 128
 
 
-def _call(builder: Any, name: str, kind: Any, *args: Any) -> Any:
+def _call(builder: Builder, name: str, kind: Type, *args: Value) -> Value:
     return builder.call(e.declare(builder, ir.FunctionType(kind, [a.type for a in args]), name), args)
 
 
-def _multiply(builder: Any, simd: Variant, total: Any, column: Any, weights: Sequence[Any]) -> Any:
+def _multiply(builder: Builder, simd: Variant, total: Value, column: Value, weights: Sequence[Value]) -> Value:
     """total + the sums of the four products of each lane."""
     if len(weights) == 1:
         return (e.multiply_signed_quads if simd.signed else e.multiply_quads)(builder, total, column, weights[0])
@@ -43,13 +44,13 @@ def _multiply(builder: Any, simd: Variant, total: Any, column: Any, weights: Seq
     return total
 
 
-def _multiply_pairs(builder: Any, simd: Variant, total: Any, first: Any, second: Any) -> Any:
+def _multiply_pairs(builder: Builder, simd: Variant, total: Value, first: Value, second: Value) -> Value:
     if simd.x86 and total.type.count == 4:
         return builder.add(total, _call(builder, "llvm.x86.sse2.pmadd.wd", total.type, first, second))
     return e.multiply_pairs(builder, total, first, second, vnni=simd.quads, x86=simd.x86)
 
 
-def _narrow(builder: Any, simd: Variant, first: Any, second: Any) -> Any:
+def _narrow(builder: Builder, simd: Variant, first: Value, second: Value) -> Value:
     """Both vectors in half the bits, saturated, in turns of their 128-bit parts."""
     lanes, bits = first.type.count, first.type.element.width
     half = e.vector(ir.IntType(bits // 2), 2 * lanes)
@@ -65,7 +66,9 @@ def _narrow(builder: Any, simd: Variant, first: Any, second: Any) -> Any:
     return builder.trunc(e.clip(builder, both, low, high), half)
 
 
-def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding: Any, *, double: bool) -> Any:
+def _high_words(
+    builder: Builder, value: Value, multiplier: Value, right: Value, rounding: Value, *, double: bool
+) -> Value:
     """numerics.scale.scale_in_high_words; the result's lanes are in the order of PART, like `right` and `rounding`.
 
     `double`: products are rounded first, and `rounding` and `right` are for values of SPARE more bits.
@@ -76,10 +79,10 @@ def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding:
     wide, word = e.vector(e.I64, lanes // 2), e.constant(lanes // 2, e.I64, 32)
     odd_lanes = e.indices([i | 1 for i in range(lanes)])
 
-    def low(x: Any) -> Any:
+    def low(x: Value) -> Value:
         return builder.ashr(builder.shl(builder.bitcast(x, wide), word), word)
 
-    def product(x: Any, y: Any) -> Any:
+    def product(x: Value, y: Value) -> Value:
         return builder.bitcast(builder.mul(low(x), low(y)), value.type)
 
     even = product(value, multiplier)
@@ -92,34 +95,36 @@ def _high_words(builder: Any, value: Any, multiplier: Any, right: Any, rounding:
 class Tile:
     """Emits sums. `data` are the quads, distances of the taps in columns, and weights; `parts` bytes make a weight."""
 
-    def __init__(self, builder: Any, simd: Variant, width: int, parts: int, data: Sequence[Any], taps: Any) -> None:
+    def __init__(
+        self, builder: Builder, simd: Variant, width: int, parts: int, data: Sequence[Value], taps: Value
+    ) -> None:
         self.builder, self.simd, self.width, self.parts, self.taps = builder, simd, width, parts, taps
         self.a, self.offsets, self.w = data
         self.lanes = width // 4
 
-    def column(self, start: Any, number: Any) -> Any:
+    def column(self, start: Value, number: Value) -> Value:
         at = self.builder.add(start, self.builder.mul(number, e.I64(VECTORS * self.width)))
         return e.load(self.builder, self.a, at, e.vector(e.I8, self.width), 1)
 
-    def weights(self, vector: Any, tap: Any) -> list[Any]:
+    def weights(self, vector: Value, tap: Value) -> list[Value]:
         builder, size = self.builder, self.width
         at = builder.mul(builder.add(builder.mul(vector, self.taps), tap), e.I64(size * self.parts))
         kind = e.vector(e.I8, size) if self.parts == 1 else e.vector(e.I16, size // 2)
         return [e.load(builder, self.w, builder.add(at, e.I64(k * size)), kind, 1) for k in range(self.parts)]
 
-    def sums(self, column: Any, vector: Any, initial: Any) -> list[Any]:
+    def sums(self, column: Value, vector: Value, initial: Value) -> list[Value]:
         """Of each pixel, whose first column is the byte `column` (plus a column for each pixel)."""
         builder = self.builder
         start = builder.add(column, builder.mul(vector, e.I64(self.width)))
 
-        def tap(t: Any, *found: Any) -> list[Any]:
+        def tap(t: Value, *found: Value) -> list[Value]:
             distance, weights = builder.load(builder.gep(self.offsets, [t])), self.weights(vector, t)
             columns = [self.column(start, builder.add(distance, e.I64(p))) for p in range(PIXELS)]
             return [_multiply(builder, self.simd, f, c, weights) for f, c in zip(found, columns, strict=True)]
 
         return counted(builder, self.taps, [initial] * PIXELS, tap)
 
-    def unrolled(self, kernel: int, step: int, quads: int) -> Callable[[Any, Any, Any], list[Any]]:
+    def unrolled(self, kernel: int, step: int, quads: int) -> Callable[[Value, Value, Value], list[Value]]:
         """`sums` for known taps: each column is loaded once for all pixels."""
         places = [(quad, kx) for quad in range(quads) for kx in range(kernel)]
         planes = {
@@ -128,7 +133,7 @@ class Tile:
             for p in range(step)
         }
 
-        def sums(column: Any, vector: Any, initial: Any) -> list[Any]:
+        def sums(column: Value, vector: Value, initial: Value) -> list[Value]:
             start = self.builder.add(column, self.builder.mul(vector, e.I64(self.width)))
             found, columns = [initial] * PIXELS, {}
             for t, (quad, kx) in enumerate(places):
@@ -144,13 +149,14 @@ class Tile:
         return sums
 
 
-def _least(builder: Any, x: Any, y: Any) -> Any:
+def _least(builder: Builder, x: Value, y: Value) -> Value:
     return builder.select(builder.icmp_signed("<", x, y), x, y)
 
 
 def emit_row(
-    tile: Tile, sums: Callable[..., list[Any]], numbers: Any, limits: Any, out: Any, places: Any, *, double: bool
-) -> None:
+    tile: Tile, sums: Callable[..., list[Value]], numbers: Value, limits: Value, out: Value, places: Sequence[Value], *,
+    double: bool,
+) -> None:  # fmt: skip
     """`count` pixels of an output row, `pitch` elements apart, as bytes. The last tile overlaps the one before."""
     builder, width, lanes = tile.builder, tile.width, tile.lanes
     pitch, count = places
@@ -162,7 +168,7 @@ def emit_row(
     final = builder.sub(count, e.I64(PIXELS))
     final = builder.select(builder.icmp_signed("<", final, e.I64(0)), e.I64(0), final)
 
-    def body(t: Any) -> list[Any]:
+    def body(t: Value) -> list[Value]:
         first = _least(builder, builder.mul(t, e.I64(PIXELS)), final)
         scaled = []
         for v in range(VECTORS):
@@ -184,11 +190,11 @@ def emit_row(
     counted(builder, builder.sdiv(builder.add(count, e.I64(PIXELS - 1)), e.I64(PIXELS)), [], body)
 
 
-def emit_sums(tile: Tile, c: Any) -> None:
+def emit_sums(tile: Tile, c: Value) -> None:
     """One tile into c [panel, pixel, NR]."""
     builder = tile.builder
 
-    def body(v: Any) -> list[Any]:
+    def body(v: Value) -> list[Value]:
         for p, value in enumerate(tile.sums(e.I64(0), v, e.constant(tile.lanes, e.I32, 0))):
             for panel in range(tile.lanes // 4):
                 part = builder.shuffle_vector(value, value, e.indices(range(panel * 4, panel * 4 + 4)))

@@ -12,7 +12,7 @@ division by the step (a plane) are neighbours, so that neighbouring outputs find
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._jit import JIT
 from .places import ROWS, VECTORS, WIDTHS
@@ -24,11 +24,14 @@ if JIT:
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Phi, Signature, Typing, Value
     from .._jit.variants import Variant
 
 
 def plain_interleave(
-    simd: Any, x: Any, pad: Any, rows: Any, first: int, shift: int, step: int, a: Any, at: int, width: int, counts: Any,
+    simd: Variant, x: Array, pad: Array, rows: Array, first: int, shift: int, step: int, a: Array, at: int, width: int,
+    counts: tuple[int, ...],
 ) -> None:  # fmt: skip
     """One quad: column i, vector v, lane l, row r = 128 + x[rows[first + r] + shift + i * step + channel].
 
@@ -47,14 +50,16 @@ def plain_interleave(
                 column[(j >> 2 & 3) * width + (j & -16) + (j & 3) * ROWS + r] = values[j] ^ -128
 
 
-def counted(builder: Any, count: Any, values: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+def counted(
+    builder: Builder, count: Value, values: Sequence[Value], body: Callable[..., Sequence[Value]]
+) -> list[Value]:
     """values = body(i, *values) for i < count, which may be 0."""
     entry = builder.block
     loop, inside, done = (builder.append_basic_block(name) for name in ("loop", "inside", "done"))
     builder.branch(loop)
     builder.position_at_end(loop)
     i = builder.phi(e.I64)
-    found = [builder.phi(value.type) for value in values]
+    found: list[Phi] = [builder.phi(value.type) for value in values]
     builder.cbranch(builder.icmp_signed("<", i, count), inside, done)
     builder.position_at_end(inside)
     new = body(i, *found)
@@ -65,10 +70,10 @@ def counted(builder: Any, count: Any, values: Sequence[Any], body: Callable[...,
         phi.add_incoming(again, builder.block)
     builder.branch(loop)
     builder.position_at_end(done)
-    return found
+    return list(found)
 
 
-def _unpack(builder: Any, first: Any, second: Any, upper: bool) -> Any:
+def _unpack(builder: Builder, first: Value, second: Value, upper: bool) -> Value:
     """Elements of both in turn, of each 128-bit part its lower or upper half."""
     count = first.type.count
     part = 128 // first.type.element.width
@@ -77,7 +82,7 @@ def _unpack(builder: Any, first: Any, second: Any, upper: bool) -> Any:
     return builder.shuffle_vector(first, second, e.indices(picked))
 
 
-def _column(builder: Any, simd: Variant, rows: Sequence[Any]) -> list[Any]:
+def _column(builder: Builder, simd: Variant, rows: Sequence[Value]) -> list[Value]:
     """The vectors of a column from its channels in four rows."""
     width = rows[0].type.count
     shifted = rows if simd.signed else [builder.xor(row, e.constant(width, e.I8, 0x80)) for row in rows]
@@ -94,8 +99,9 @@ def _column(builder: Any, simd: Variant, rows: Sequence[Any]) -> list[Any]:
 
 
 def emit_interleave(
-    builder: Any, simd: Variant, width: int, data: Sequence[Any], shift: Any, step: Any, counts: Sequence[Any]
-) -> None:
+    builder: Builder, simd: Variant, width: int, data: Sequence[Value], shift: Value, step: Value,
+    counts: Sequence[Value],
+) -> None:  # fmt: skip
     x, pad, rows, a = data
     kind = e.vector(e.I8, width)
     before, inside, after, planes, size = counts
@@ -108,7 +114,7 @@ def emit_interleave(
     blank = _column(builder, simd, [e.load(builder, pad, e.I64(0), kind, 1)] * ROWS)
     back = builder.sub(builder.mul(size, builder.sub(planes, e.I64(1))), e.I64(1))
 
-    def put(vectors: Sequence[Any], place: Any, plane: Any) -> list[Any]:
+    def put(vectors: Sequence[Value], place: Value, plane: Value) -> list[Value]:
         """Store a column at `place`; the place of the next one."""
         at = builder.mul(place, e.I64(VECTORS * width))
         for v, value in enumerate(vectors):
@@ -118,19 +124,19 @@ def emit_interleave(
         place = builder.select(last, builder.sub(place, back), builder.add(place, size))
         return [place, builder.select(last, e.I64(0), plane)]
 
-    def outside(i: Any, place: Any, plane: Any) -> list[Any]:
+    def outside(i: Value, place: Value, plane: Value) -> list[Value]:
         return put(blank, place, plane)
 
-    def interleaved(i: Any, place: Any, plane: Any) -> list[Any]:
+    def interleaved(i: Value, place: Value, plane: Value) -> list[Value]:
         loaded = [e.load(builder, address, builder.mul(i, by), kind, 1) for address, by in sources]
         return put(_column(builder, simd, loaded), place, plane)
 
-    state = [e.I64(0), e.I64(0)]
+    state: Sequence[Value] = [e.I64(0), e.I64(0)]
     for count, body in ((before, outside), (inside, interleaved), (after, outside)):
         state = counted(builder, count, state, body)
 
 
-def emit_for(builder: Any, simd: Any, width: Any, body: Callable[[int], None]) -> None:
+def emit_for(builder: Builder, simd: Kind, width: Value, body: Callable[[int], None]) -> None:
     """body(w) for the one of WIDTHS that `width` is, of those that a vector unit has."""
     for known in WIDTHS:
         if known <= VECTORS * simd.variant.lanes:
@@ -138,16 +144,16 @@ def emit_for(builder: Any, simd: Any, width: Any, body: Callable[[int], None]) -
                 body(known)
 
 
-def _make() -> Any:
+def _make() -> Compiled:
     @intrinsic
     def interleave(
-        typingctx: Any, simd: Any, x: Any, pad: Any, rows: Any, first: Any, shift: Any, step: Any, a: Any, at: Any,
-        width: Any, counts: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, x: Kind, pad: Kind, rows: Kind, first: Kind, shift: Kind, step: Kind, a: Kind,
+        at: Kind, width: Kind, counts: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(simd, x, pad, rows, index, index, index, a, index, index, counts)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds = signature.args
             if not kinds[0].variant.native:
                 return context.compile_internal(builder, plain_interleave, signature, args)

@@ -25,7 +25,9 @@ import numpy as np
 from .formula import cast, like, magnitude, nearest, root, view, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from .formula import Compute, Operand, Tested
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 LOG2_E: Final = 1.4426950408889634
@@ -117,31 +119,32 @@ SINGLE: Final = Wide(
 )  # fmt: skip
 
 
-def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_single(function: Compute) -> Compute:
     """A function for numbers of fp16."""
 
-    def computed(*numbers: Any) -> Any:
+    def computed(*numbers: Operand) -> Operand | Tested:
         return function(*numbers, SINGLE)
 
     return computed
 
 
-def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: Operand, coefficients: Sequence[float]) -> Operand:
     """The sum of coefficients[k] * x^k, in pairs, which don't wait for each other."""
     terms: list[Any] = list(coefficients)
     while len(terms) > 1:
         left = terms[-1:] if len(terms) % 2 else []
         terms = [x * odd + even for even, odd in zip(terms[::2], terms[1::2], strict=False)] + left
         x = x * x
-    return terms[0]
+    found: Operand = terms[0]
+    return found
 
 
-def limited(t: Any, found: Any, most: float, below: float, above: float) -> Any:
+def limited(t: Operand, found: Operand, most: float, below: float, above: float) -> Operand:
     """What is found for t, but from a size on what the result is rounded to there."""
     return where(t > most, above, where(t < -most, below, found))
 
 
-def exponential(t: Any, wide: Wide) -> tuple[Any, Any]:
+def exponential(t: Operand, wide: Wide) -> tuple[Operand, Operand]:
     """(shifted, rest) of 2^t = 2^n * (1 + rest) for the integer n nearest to t, which is in the low bits of `shifted`.
 
     t - n is exact. The polynomial leaves out the 1, so that `rest` keeps its relative precision near 0.
@@ -151,11 +154,11 @@ def exponential(t: Any, wide: Wide) -> tuple[Any, Any]:
     return shifted, f * polynomial(f, wide.exp2)
 
 
-def exponent_of(shifted: Any, wide: Wide) -> Any:
+def exponent_of(shifted: Operand, wide: Wide) -> Operand:
     return view(shifted, wide.integers) << wide.fraction
 
 
-def power_of_two(t: Any, wide: Wide) -> Any:
+def power_of_two(t: Operand, wide: Wide) -> Operand:
     """2^t where it is normal: n goes into the exponent as an integer.
 
     A NaN stays one: widened, its low bits are 0, and so is what they become in the exponent.
@@ -164,7 +167,7 @@ def power_of_two(t: Any, wide: Wide) -> Any:
     return view(view(rest + 1.0, wide.integers) + exponent_of(shifted, wide), wide.kind)
 
 
-def exp(x: Any, wide: Wide = DOUBLE) -> Any:
+def exp(x: Operand, wide: Wide = DOUBLE) -> Operand:
     """2^(x / ln 2). That quotient, up to 2^7.3, is rounded by up to 2^-46, which is the relative error of the result;
     with the polynomial's, 2^-38.
     """
@@ -172,7 +175,7 @@ def exp(x: Any, wide: Wide = DOUBLE) -> Any:
     return limited(x, found, wide.most * LN2, 0.0, math.inf)
 
 
-def taken_apart(x: Any, wide: Wide) -> tuple[Any, Any]:
+def taken_apart(x: Operand, wide: Wide) -> tuple[Operand, Operand]:
     """(k, s) of a positive x = 2^k * m with m in [2^-1/2, 2^1/2) and s = (m - 1) / (m + 1), so that
     log m = 2 * atanh(s), with |s| <= 3 - 2^(3/2) = 0.17.
 
@@ -184,14 +187,14 @@ def taken_apart(x: Any, wide: Wide) -> tuple[Any, Any]:
     return view(k + wide.bits(wide.integer), wide.kind) - wide.integer, f / (f + 2.0)
 
 
-def log(x: Any, wide: Wide = DOUBLE) -> Any:
+def log(x: Operand, wide: Wide = DOUBLE) -> Operand:
     """k * ln 2 + log m; where k isn't 0, the sum is at least (ln 2) / 2, so that errors don't grow: 2^-37."""
     k, s = taken_apart(cast(x, wide.kind), wide)
     found = cast(k * LN2 + s * polynomial(s * s, wide.log), F32)
     return where(x > 0.0, where(x == math.inf, x, found), where(x == 0.0, like(x, -math.inf), like(x, math.nan)))
 
 
-def power(base: Any, exponent: Any, wide: Wide = DOUBLE) -> Any:
+def power(base: Operand, exponent: Operand, wide: Wide = DOUBLE) -> Operand:
     """2^(exponent * log2(base)) of a base that isn't negative; of 0 it is 0, with its sign where the exponent is odd.
 
     log2 has a relative error of 2^-45; where the result is a finite float32 that isn't 0, the exponent of 2 is less
@@ -205,7 +208,7 @@ def power(base: Any, exponent: Any, wide: Wide = DOUBLE) -> Any:
     return where(base == 0.0, where(odd, base, 0.0), cast(found, F32))
 
 
-def tanh(x: Any, wide: Wide = DOUBLE) -> Any:
+def tanh(x: Operand, wide: Wide = DOUBLE) -> Operand:
     """less / (less + 2) with less = e^2x - 1 = 2^n * rest - (1 - 2^n): near 0 `rest` alone, with the sign of a zero."""
     shifted, rest = exponential(cast(x, wide.kind) * (2 * LOG2_E), wide)
     scale = view(exponent_of(shifted, wide) + wide.bits(1.0), wide.kind)
@@ -213,12 +216,12 @@ def tanh(x: Any, wide: Wide = DOUBLE) -> Any:
     return limited(x, cast(less / (less + 2.0), F32), 20.0, -1.0, 1.0)
 
 
-def sigmoid(x: Any, wide: Wide = DOUBLE) -> Any:
+def sigmoid(x: Operand, wide: Wide = DOUBLE) -> Operand:
     found = cast(1.0 / (1.0 + power_of_two(cast(x, wide.kind) * -LOG2_E, wide)), F32)
     return limited(x, found, wide.most * LN2, 0.0, 1.0)
 
 
-def erf(x: Any, wide: Wide = DOUBLE) -> Any:
+def erf(x: Operand, wide: Wide = DOUBLE) -> Operand:
     """erf(x) / x has no singularity, and one polynomial is as short as two with an exponential between them.
 
     By powers of x^2 less the middle of the interval its coefficients are small, so that rounding is no matter.
@@ -228,14 +231,14 @@ def erf(x: Any, wide: Wide = DOUBLE) -> Any:
     return limited(x, found, wide.erf_end, -1.0, 1.0)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Operand) -> Operand:
     """In float32: its quotient of 1 and a number of 11 bits or fewer isn't so near to the middle of two such numbers
     that it would be rounded to another one than the exact quotient.
     """
     return 1.0 / x
 
 
-def rsqrt(x: Any, wide: Wide = DOUBLE) -> Any:
+def rsqrt(x: Operand, wide: Wide = DOUBLE) -> Operand:
     """The root and the quotient of float32 have a relative error e < 2^-22.4 together, and one step of Newton's in
     float64 leaves 1.5 * e^2 < 2^-44. Infinities, zeros and NaN need none.
     """
@@ -247,15 +250,15 @@ def rsqrt(x: Any, wide: Wide = DOUBLE) -> Any:
     return where((near > 0.0) & (near < math.inf), cast(found, F32), near)
 
 
-def sin(x: Any, wide: Wide = DOUBLE) -> Any:
+def sin(x: Operand, wide: Wide = DOUBLE) -> Operand:
     return sine(cast(x, wide.kind), 0.0, wide)
 
 
-def cos(x: Any, wide: Wide = DOUBLE) -> Any:
+def cos(x: Operand, wide: Wide = DOUBLE) -> Operand:
     return sine(cast(x, wide.kind), 0.5, wide)
 
 
-def sine(x: Any, ahead: float, wide: Wide) -> Any:
+def sine(x: Operand, ahead: float, wide: Wide) -> Operand:
     """sin(x + ahead * pi) of a float32 in float64, of every size, for `ahead` of 0 or 1/2.
 
     It is sin(pi * f) * (-1)^n, where x / pi + ahead = n + f. Of x / pi only what is left without even integers counts.
@@ -282,7 +285,7 @@ def sine(x: Any, ahead: float, wide: Wide) -> Any:
     return cast(view(view(found, wide.integers) ^ sign, wide.kind), F32)
 
 
-def by_size(size: Any, numbers: Sequence[tuple[float, float]]) -> Any:
+def by_size(size: Operand, numbers: Sequence[tuple[float, float]]) -> Operand:
     """The last number whose least size isn't more than a size."""
     found = like(size, numbers[0][1])
     for least, number in numbers[1:]:

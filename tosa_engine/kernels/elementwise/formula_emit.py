@@ -11,33 +11,36 @@ from .._jit import has, intrinsic, ir, numba_types
 from .._jit import llvm as e
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing
+    from .._jit.typed import Value as Emitted
     from .formula import Formula
 
-FLOATS: Final = {2: ir.HalfType(), 4: ir.FloatType(), 8: ir.DoubleType()}
-BIT: Final = ir.IntType(1)
+FLOATS: Final[dict[int, Type]] = {2: ir.HalfType(), 4: ir.FloatType(), 8: ir.DoubleType()}
+BIT: Final[Type] = ir.IntType(1)
 LONG: Final = 40  # instructions for an element, most of which wait for another one
 
 
-def ir_type(kind: np.dtype[Any]) -> Any:
+def ir_type(kind: np.dtype[Any]) -> Type:
     if kind.kind == "f":
         return FLOATS[kind.itemsize]
-    return BIT if kind.kind == "b" else ir.IntType(8 * kind.itemsize)
+    whole: Type = ir.IntType(8 * kind.itemsize)
+    return BIT if kind.kind == "b" else whole
 
 
-def _binary(of_floats: str, of_signed: str, of_unsigned: str) -> Callable[[Any, Any], Any]:
+def _binary(of_floats: str, of_signed: str, of_unsigned: str) -> Callable[[Value, object], Value]:
     names = {"f": of_floats, "i": of_signed, "u": of_unsigned, "b": of_signed}
 
-    def emit(first: Value, second: Any) -> Value:
+    def emit(first: Value, second: object) -> Value:
         value = getattr(first.builder, names[first.dtype.kind])(first.value, first.same(second))
         return Value(first.builder, value, first.dtype)
 
     return emit
 
 
-def _comparison(sign: str) -> Callable[[Any, Any], Any]:
-    def emit(first: Value, second: Any) -> Value:
+def _comparison(sign: str) -> Callable[[Value, object], Value]:
+    def emit(first: Value, second: object) -> Value:
         builder, other = first.builder, first.same(second)
         if first.dtype.kind == "f":
             compare = builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered
@@ -54,7 +57,7 @@ class Value:
     __slots__ = ("builder", "dtype", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, builder: Any, value: Any, kind: np.dtype[Any]) -> None:
+    def __init__(self, builder: Builder, value: Emitted, kind: np.dtype[Any]) -> None:
         self.builder, self.value, self.dtype = builder, value, kind
 
     __add__, __sub__ = _binary("fadd", "add", "add"), _binary("fsub", "sub", "sub")
@@ -62,14 +65,14 @@ class Value:
     __and__, __or__, __xor__ = _binary("", "and_", "and_"), _binary("", "or_", "or_"), _binary("", "xor", "xor")
     __lshift__, __rshift__ = _binary("", "shl", "shl"), _binary("", "ashr", "lshr")
     __lt__, __le__, __gt__, __ge__ = (_comparison(sign) for sign in ("<", "<=", ">", ">="))
-    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")  # type: ignore[assignment]
     __radd__, __rmul__ = __add__, __mul__
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: object) -> Value:
         found: Value = Value(self.builder, self.same(other), self.dtype) - self
         return found
 
-    def __rtruediv__(self, other: Any) -> Value:
+    def __rtruediv__(self, other: object) -> Value:
         found: Value = Value(self.builder, self.same(other), self.dtype) / self
         return found
 
@@ -80,19 +83,21 @@ class Value:
     def __invert__(self) -> Value:
         return Value(self.builder, self.builder.not_(self.value), self.dtype)
 
-    def same(self, other: Any) -> Any:
+    def same(self, other: object) -> Emitted:
         """The IR value of another number of the same kind, or of a Python number."""
         if isinstance(other, Value):
             assert other.dtype == self.dtype, f"{self.dtype} and {other.dtype} in one operation"
             return other.value
         assert isinstance(other, (int, float)), f"{other!r} in a formula of {self.dtype}"
-        return ir.Constant(ir_type(self.dtype), float(other) if self.dtype.kind == "f" else int(other))
+        made: Emitted = ir.Constant(ir_type(self.dtype), float(other) if self.dtype.kind == "f" else int(other))
+        return made
 
     def constant(self, number: float) -> Value:
         return Value(self.builder, self.same(number), self.dtype)
 
-    def choose(self, first: Any, second: Any) -> Value:
+    def choose(self, first: object, second: object) -> Value:
         known = first if isinstance(first, Value) else second
+        assert isinstance(known, Value)
         value = self.builder.select(self.value, known.same(first), known.same(second))
         return Value(self.builder, value, known.dtype)
 
@@ -129,26 +134,30 @@ class Value:
         return Value(self.builder, self.builder.call(function, [self.value, *rest]), self.dtype)
 
 
+Place = tuple["Emitted", "Emitted", "np.dtype[Any]"]  # data, the index of the first element, kind
+
+
 class Line:
     """Emits the loop over a line: `inputs` are (data, index of the first element, step of 0 or 1, kind)."""
 
-    def __init__(self, formula: Formula, builder: Any, parameters: list[Value], out: tuple[Any, Any, Any]) -> None:
+    def __init__(self, formula: Formula, builder: Builder, parameters: list[Value], out: Place) -> None:
         self.formula, self.builder, self.parameters = formula, builder, parameters
         self.data, self.at, self.kind = out
         module = builder.module
         scope = module.add_metadata(["out", module.add_metadata(["elementwise"])])
         self.alone = module.add_metadata([scope])  # no input lies where the output does, or each element on its own
 
-    def load(self, data: Any, index: Any, kind: np.dtype[Any]) -> Value:
+    def load(self, data: Emitted, index: Emitted, kind: np.dtype[Any]) -> Value:
         found = self.builder.load(self.builder.gep(data, [index], inbounds=True))
         found.set_metadata("noalias", self.alone)
         return Value(self.builder, found, kind)
 
-    def element(self, numbers: list[Value], i: Any) -> Any:
+    def element(self, numbers: list[Value], i: Emitted) -> Emitted | None:
         """Compute and store element i; whether it violates a REQUIRE, or None where nothing is tested."""
-        found, bad = self.formula.compute(*numbers, *self.parameters), None
-        if self.formula.tests:
-            found, bad = found
+        computed: object = self.formula.compute(*numbers, *self.parameters)
+        found, bad = computed if isinstance(computed, tuple) else (computed, None)
+        assert isinstance(found, Value)
+        assert bad is None or isinstance(bad, Value)
         if found.dtype.kind == "b":
             found = found.cast(np.dtype(np.uint8))
         assert found.dtype == self.kind, f"{self.formula.name} computes {found.dtype}, which is stored as {self.kind}"
@@ -156,7 +165,7 @@ class Line:
         self.builder.store(found.value, target).set_metadata("alias.scope", self.alone)
         return None if bad is None else bad.value
 
-    def emit(self, inputs: list[tuple[Any, Any, np.dtype[Any]]], steps: tuple[int, ...], count: Any) -> Any:
+    def emit(self, inputs: list[Place], steps: tuple[int, ...], count: Emitted) -> Emitted:
         """The loop for inputs with these steps; whether an element violates a REQUIRE."""
         builder = self.builder
         once = [None if step else self.load(*x) for x, step in zip(inputs, steps, strict=True)]
@@ -182,19 +191,19 @@ class Line:
         return found
 
 
-def line_of(formula: Formula) -> Any:
-    """The compiled loop of a formula over a line of at least one element; see `elementwise_loops.plain_line`."""
+def line_of(formula: Formula) -> Compiled:
+    """The compiled loop of a formula over a line of at least one element; see `loops.plain_line`."""
 
     @intrinsic
     def line(
-        typingctx: Any, a: Any, ia: Any, sa: Any, b: Any, ib: Any, sb: Any, c: Any, ic: Any, sc: Any, p: Any, out: Any,
-        at: Any, count: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, a: Kind, ia: Kind, sa: Kind, b: Kind, ib: Kind, sb: Kind, c: Kind, ic: Kind, sc: Kind,
+        p: Kind, out: Kind, at: Kind, count: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.boolean(a, index, index, b, index, index, c, index, index, p, out, index, index)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def array(i: int) -> tuple[Any, np.dtype[Any]]:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Emitted]) -> Emitted:
+            def array(i: int) -> tuple[Emitted, np.dtype[Any]]:
                 kind = np.dtype(str(signature.args[i].dtype))
                 return e.pointer(context, builder, signature.args[i], args[i], ir_type(kind)), kind
 
@@ -211,7 +220,7 @@ def line_of(formula: Formula) -> Any:
     return line
 
 
-def _emit_cases(loop: Line, inputs: list[Any], steps: list[Any], count: Any) -> Any:
+def _emit_cases(loop: Line, inputs: list[Place], steps: list[Emitted], count: Emitted) -> Emitted:
     """A loop for each set of steps: not all are 0."""
     builder = loop.builder
     number = e.I64(0)

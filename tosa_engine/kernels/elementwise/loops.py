@@ -14,6 +14,7 @@ from .._jit import JIT, described, inline, jit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...types import Array
     from .formula import Formula
 
 if JIT:
@@ -29,15 +30,13 @@ def plain_line(formula: Formula) -> Callable[..., bool]:
     """
 
     def line(
-        a: Any, ia: int, sa: int, b: Any, ib: int, sb: int, c: Any, ic: int, sc: int, p: Any, out: Any, at: int,
-        count: int,
+        a: Array, ia: int, sa: int, b: Array, ib: int, sb: int, c: Array, ic: int, sc: int, p: Array, out: Array,
+        at: int, count: int,
     ) -> bool:  # fmt: skip
         places = ((a, ia, sa), (b, ib, sb), (c, ic, sc))[: formula.inputs]
         inputs = [x[first : first + count] if step else x[first : first + 1] for x, first, step in places]
-        found = formula.compute(*inputs, *p[: formula.parameters])
-        bad = np.False_
-        if formula.tests:
-            found, bad = found
+        computed: Any = formula.compute(*inputs, *p[: formula.parameters])
+        found, bad = computed if isinstance(computed, tuple) else (computed, np.False_)
         assert found.dtype in (out.dtype, np.bool_), f"{formula.name}: {found.dtype} is stored as {out.dtype}"
         out[at : at + count] = found
         return bool(np.any(bad))
@@ -46,7 +45,7 @@ def plain_line(formula: Formula) -> Callable[..., bool]:
 
 
 @inline
-def lines_from(g: Any, at: int, high: int) -> tuple[int, int, int, int, int]:
+def lines_from(g: Array, at: int, high: int) -> tuple[int, int, int, int, int]:
     """The place in each input of output element `at`, how many elements are left in its line before `high`, and how
     many such lines follow each other. Apart from the loops, because it is compiled once for all of them.
     """
@@ -82,7 +81,7 @@ def make_loop(formula: Formula) -> Callable[..., int]:
     """
     compute_line = line_of(formula) if JIT else plain_line(formula)
 
-    def loop(a: Any, b: Any, c: Any, p: Any, g: Any, out: Any, low: int, high: int) -> int:
+    def loop(a: Array, b: Array, c: Array, p: Array, g: Array, out: Array, low: int, high: int) -> int:
         axes = len(g) // 4
         sa, sb, sc = g[2 * axes - 1], g[3 * axes - 1], g[4 * axes - 1]
         la, lb, lc = g[2 * axes - 2], g[3 * axes - 2], g[4 * axes - 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def collapse(shape: Shape, *inputs: Shape) -> tuple[list[int], ...]:
 
 
 def walked(shape: Shape, inputs: Sequence[Shape]) -> Array:
-    """The geometry of `elementwise_loops`: two axes or more, and three inputs."""
+    """The geometry of `loops`: two axes or more, and three inputs."""
     dims, *strides = collapse(shape, *inputs)
     strides += [[0] * len(dims)] * (3 - len(strides))
     if len(dims) == 1:
@@ -69,24 +69,20 @@ def unsigned(array: Array) -> Array:
 
 
 def elementwise(
-    call: Call,
-    formula: Formula,
-    cost: float,
-    parameters: Array = NONE,
-    read: Callable[[Array], Array] = numbers,
+    call: Call, formula: Formula, cost: float, parameters: Array = NONE, read: Callable[[Array], Array] = numbers
 ) -> Work:
     """The work of a formula on the first inputs of an operator; `cost` is nanoseconds per element."""
-    from . import loops as elementwise_loops
+    from . import loops
 
     shape = call.shape_of("output")
     names = [argument.name for argument in call.spec.inputs[: formula.inputs]]
     g = walked(shape, [call.shape_of(name) for name in names])
-    loop, count = elementwise_loops.loop_of(formula), types.count(shape)
+    loop, count = loops.loop_of(formula), types.count(shape)
     over = () if formula.tests else tuple(i for i, name in enumerate(names) if call.shape_of(name) == shape)
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         used = [read(x) for x in inputs[: formula.inputs]]
-        arrays: list[Any] = [*used, *[used[0]] * (3 - len(used))]
+        arrays: list[Array] = [*used, *[used[0]] * (3 - len(used))]
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
     return Work(blocks(count), cost * count, bind, over=over)
@@ -94,10 +90,10 @@ def elementwise(
 
 def converting(formula: Formula, x: Array, out: Array, parameters: Array = NONE) -> tuple[Loop, int]:
     """A loop of a chain, without scratch, over all elements of two arrays; and its units."""
-    from . import loops as elementwise_loops
+    from . import loops
 
     g, a = walked((x.size,), [(x.size,)]), numbers(x)
-    loop = Loop(elementwise_loops.loop_of(formula), a, a, a, parameters, g, numbers(out), count=x.size)
+    loop = Loop(loops.loop_of(formula), a, a, a, parameters, g, numbers(out), count=x.size)
     return loop.taking(0, 0), blocks(x.size)
 
 

@@ -19,7 +19,10 @@ from ..work import Kernel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import DTypeLike
+
     from ...spec.table import Call
+    from ..elementwise.formula import Compute, Operand, Tested
     from ..work import Limits, Work
 
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
@@ -28,7 +31,7 @@ HALVES: Final = ("fp16", "bf16")
 FP: Final = (*HALVES, "fp32")
 
 
-def load(x: Any, format: str) -> Any:
+def load(x: Operand, format: str) -> Operand:
     """The value of stored bits as float32."""
     if format == "fp32":
         return x
@@ -44,7 +47,7 @@ def load(x: Any, format: str) -> Any:
     return where((wide & 0x7F) == 0x7F, math.nan, value)
 
 
-def store(value: Any, format: str) -> Any:
+def store(value: Operand, format: str) -> Operand:
     """The bits of a value, rounded to nearest, ties to even; beyond the largest number infinity, or NaN without one."""
     if format == "fp32":
         return cast(value, F32)
@@ -66,12 +69,12 @@ def store(value: Any, format: str) -> Any:
     return cast(((bits >> 8) & 0x80) | number, np.uint8)
 
 
-def nearest_without(bits: Any, dropped: int) -> Any:
+def nearest_without(bits: Operand, dropped: int) -> Operand:
     """Bits without the lowest ones, rounded to nearest, ties to even."""
     return (bits + ((bits >> dropped) & 1) + ((1 << (dropped - 1)) - 1)) >> dropped
 
 
-def to_odd(value: Any, narrow: np.dtype[Any], unsigned: Any) -> Any:
+def to_odd(value: Operand, narrow: np.dtype[Any], unsigned: DTypeLike) -> Operand:
     """A value as a narrower kind, cut towards zero, its last bit set where anything was cut off."""
     near = cast(value, narrow)
     back = cast(near, value.dtype)
@@ -80,35 +83,36 @@ def to_odd(value: Any, narrow: np.dtype[Any], unsigned: Any) -> Any:
     return where(is_nan(value), near, view(bits, narrow))
 
 
-def of_format(compute: Callable[..., Any], operands: int, read: str, written: str | None) -> Callable[..., Any]:
+def of_format(compute: Compute, operands: int, read: str, written: str | None) -> Compute:
     """`compute` on values of stored numbers, with its parameters; its result is stored, unless `written` is None."""
 
-    def computed(*numbers: Any) -> Any:
+    def stored(found: Operand) -> Operand:
+        return found if written is None else store(found, written)
+
+    def computed(*numbers: Operand) -> Operand | Tested:
         found = compute(*(load(x, read) for x in numbers[:operands]), *numbers[operands:])
-        bad = None
-        if isinstance(found, tuple):
-            found, bad = found
-        found = found if written is None else store(found, written)
-        return found if bad is None else (found, bad)
+        return (stored(found[0]), found[1]) if isinstance(found, tuple) else stored(found)
 
     return computed
 
 
 def formula_of(
-    name: str, compute: Callable[..., Any], operands: int, read: str, written: str | None, **more: Any
+    name: str, compute: Compute, operands: int, read: str, written: str | None, parameters: int = 0, tests: bool = False
 ) -> Formula:
     """The formula of a row whose operands are of the format `read`; the result of `written`, or no float."""
-    return Formula(name, of_format(compute, operands, read, written), operands, **more)
+    return Formula(name, of_format(compute, operands, read, written), operands, parameters, tests)
 
 
-def of_format_clipped(compute: Callable[..., Any], operands: int, read: str, written: str) -> Callable[..., Any]:
+def of_format_clipped(compute: Compute, operands: int, read: str, written: str) -> Compute:
     """`of_format` and a CLAMP of the result as its format has it, which passes NaN on. The last two parameters are the
     limits, which are no NaN; the upper one is no zero.
     """
 
-    def computed(*numbers: Any) -> Any:
+    def computed(*numbers: Operand) -> Operand:
         low, high = numbers[-2:]
-        found = store(compute(*(load(x, read) for x in numbers[:operands]), *numbers[operands:-2]), written)
+        value = compute(*(load(x, read) for x in numbers[:operands]), *numbers[operands:-2])
+        assert not isinstance(value, tuple), "formulas with a CLAMP behind them test nothing"
+        found = store(value, written)
         number = load(found, written)
         if written == "bf16":  # whose numbers, and NaNs as they are stored, are halves of those of float32
             number = where(number < low, low, number)
@@ -119,13 +123,19 @@ def of_format_clipped(compute: Callable[..., Any], operands: int, read: str, wri
     return computed
 
 
-def clipped_formula(name: str, compute: Callable[..., Any], operands: int, read: str, written: str) -> Formula:
+def clipped_formula(name: str, compute: Compute, operands: int, read: str, written: str) -> Formula:
     """The formula of a row with a CLAMP behind it."""
     return Formula(f"{name}_clamp", of_format_clipped(compute, operands, read, written), operands, parameters=2)
 
 
 def in_format(
-    call: Call, name: str, compute: Callable[..., Any], operands: int, format: str, cost: float, limits: Limits | None
+    call: Call,
+    name: str,
+    compute: Compute,
+    operands: int,
+    format: str,
+    cost: float,
+    limits: Limits | None,
 ) -> Work:
     """The work of a formula whose operands and result are of one format, with a CLAMP to `limits` behind it."""
     if limits is None:
@@ -134,7 +144,7 @@ def in_format(
     return elementwise(call, formula, cost + 0.1, np.array(limits, np.float32))
 
 
-def one_format(name: str, compute: Callable[..., Any], operands: int, cost: float, format: str) -> Callable[..., Work]:
+def one_format(name: str, compute: Compute, operands: int, cost: float, format: str) -> Callable[..., Work]:
     """A `Kernel.prepare` that `clips`."""
 
     def prepare(call: Call, limits: Limits | None = None) -> Work:
@@ -145,7 +155,7 @@ def one_format(name: str, compute: Callable[..., Any], operands: int, cost: floa
 
 
 def rows(
-    op: str, compute: Callable[..., Any], operands: int, cost: float, keys: Mapping[str, str], *rules: str,
+    op: str, compute: Compute, operands: int, cost: float, keys: Mapping[str, str], *rules: str,
     result: bool = True, constants: tuple[str, ...] = (),
 ) -> dict[tuple[str, str], Kernel]:  # fmt: skip
     """Kernels of an operator for rows by the names of their formats; with rules, `compute` tests them. `result`: it is
@@ -166,7 +176,7 @@ def rows(
 
 
 def elementary_rows(
-    op: str, function: Callable[..., Any], operands: int, cost: float, *rules: str
+    op: str, function: Compute, operands: int, cost: float, *rules: str
 ) -> dict[tuple[str, str], Kernel]:
     """Kernels of a function that knows what it is computed in: for fp16 float32 is enough."""
     wide = rows(op, function, operands, cost, {t: t for t in FP if t != "fp16"}, *rules)

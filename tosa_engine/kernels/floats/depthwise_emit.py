@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -13,6 +13,7 @@ from .tile_emit import fma
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing, Value
     from .._jit.variants import Variant
 
 
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 class Place:
     """Elements of an array: from `at` on, and the distances between rows and columns of a window, and of pixels."""
 
-    data: Any
-    at: Any
-    row: Any
-    column: Any
-    pixel: Any = None
+    data: Value
+    at: Value
+    row: Value
+    column: Value
+    pixel: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,22 @@ class Windows:
     written: str = "fp32"
 
     @property
-    def kind(self) -> Any:
+    def kind(self) -> Type:
         return e.vector(e.FLOAT, self.simd.lanes)
 
     def emit(
-        self, builder: Any, a: Any, at: Any, row: Any, column: Any, pixel: Any, height: Any, width: Any, w: Any,
-        w_at: Any, w_row: Any, w_column: Any, bias: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
-        channels: Any,
+        self, builder: Builder, a: Value, at: Value, row: Value, column: Value, pixel: Value, height: Value,
+        width: Value, w: Value, w_at: Value, w_row: Value, w_column: Value, bias: Value, channel: Value, limits: Value,
+        out: Value, to: Value, stride: Value, channels: Value,
     ) -> None:  # fmt: skip
         source, weights = Place(a, at, row, column, pixel), Place(w, w_at, w_row, w_column)
         sums = self.sums(builder, source, weights, height, width)
         self.store(builder, sums, self._load(builder, bias, channel), limits, out, to, stride, channels)
 
-    def sums(self, builder: Any, a: Place, w: Place, height: Any, width: Any) -> list[Any]:
+    def sums(self, builder: Builder, a: Place, w: Place, height: Value, width: Value) -> list[Value]:
         """In the order pixel, vector."""
 
-        def row(ky: Any, totals: list[Any]) -> list[Any]:
+        def row(ky: Value, totals: list[Value]) -> list[Value]:
             left = builder.add(a.at, builder.mul(ky, a.row))
             weights = builder.add(w.at, builder.mul(ky, w.row))
             if self.columns:
@@ -70,8 +71,10 @@ class Windows:
         clear = ir.Constant(self.kind, [0.0] * self.simd.lanes)
         return e.loop(builder, e.I64(0), height, 1, [clear] * (self.pixels * self.vectors), row)[1]
 
-    def _known_row(self, builder: Any, a: Place, left: Any, w: Place, weights: Any, totals: list[Any]) -> list[Any]:
-        seen: dict[int, list[Any]] = {}
+    def _known_row(
+        self, builder: Builder, a: Place, left: Value, w: Place, weights: Value, totals: list[Value]
+    ) -> list[Value]:
+        seen: dict[int, list[Value]] = {}
         for kx in range(self.columns):
             found = self._load(builder, w.data, builder.add(weights, builder.mul(w.column, e.I64(kx))))
             for p in range(self.pixels):
@@ -82,28 +85,33 @@ class Windows:
                 totals = self._add(builder, totals, p, seen[number], found)
         return totals
 
-    def _tap(self, builder: Any, a: Place, left: Any, w: Place, weights: Any, kx: Any, totals: list[Any]) -> list[Any]:
+    def _tap(
+        self, builder: Builder, a: Place, left: Value, w: Place, weights: Value, kx: Value, totals: list[Value]
+    ) -> list[Value]:
         found = self._load(builder, w.data, builder.add(weights, builder.mul(w.column, kx)))
         first = builder.add(left, builder.mul(a.column, kx))
+        assert a.pixel is not None
         for p in range(self.pixels):
             values = self._load(builder, a.data, builder.add(first, builder.mul(a.pixel, e.I64(p))), self.read)
             totals = self._add(builder, totals, p, values, found)
         return totals
 
-    def _load(self, builder: Any, data: Any, at: Any, format: str = "fp32") -> list[Any]:
+    def _load(self, builder: Builder, data: Value, at: Value, format: str = "fp32") -> list[Value]:
         lanes = self.simd.lanes
         starts = [builder.add(at, e.I64(v * lanes)) for v in range(self.vectors)]
         return [load_wide(builder, data, start, lanes, format) for start in starts]
 
-    def _add(self, builder: Any, totals: list[Any], p: int, values: list[Any], weights: list[Any]) -> list[Any]:
+    def _add(
+        self, builder: Builder, totals: list[Value], p: int, values: list[Value], weights: list[Value]
+    ) -> list[Value]:
         first = p * self.vectors
         mine = totals[first : first + self.vectors]
         new = [fma(builder, x, w, t) for x, w, t in zip(values, weights, mine, strict=True)]
         return [*totals[:first], *new, *totals[first + self.vectors :]]
 
     def store(
-        self, builder: Any, sums: list[Any], biases: list[Any], limits: Any, out: Any, to: Any, stride: Any,
-        channels: Any,
+        self, builder: Builder, sums: list[Value], biases: list[Value], limits: Value, out: Value, to: Value,
+        stride: Value, channels: Value,
     ) -> None:  # fmt: skip
         """Plus bias, clipped; no more than `channels` of the last vector where it is alone."""
         lanes = self.simd.lanes
@@ -124,28 +132,28 @@ class Windows:
                         store(builder, value, out, at, mask)
 
 
-def windows(pixels: int, vectors: int, known: Sequence[tuple[int, int]] = ()) -> Any:
+def windows(pixels: int, vectors: int, known: Sequence[tuple[int, int]] = ()) -> Compiled:
     """windows(simd, code, a, at, row, column, pixel, height, width, w, w_at, w_row, w_column, bias, channel, limits,
     out, to, stride, channels). `code` counts the pairs `known` of kernel width and step from 1; 0 is any other.
     """
 
     @intrinsic
     def found(
-        typingctx: Any, simd: Any, code: Any, a: Any, at: Any, row: Any, column: Any, pixel: Any, height: Any,
-        width: Any, w: Any, w_at: Any, w_row: Any, w_column: Any, bias: Any, channel: Any, limits: Any, out: Any,
-        to: Any, stride: Any, channels: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, code: Kind, a: Kind, at: Kind, row: Kind, column: Kind, pixel: Kind,
+        height: Kind, width: Kind, w: Kind, w_at: Kind, w_row: Kind, w_column: Kind, bias: Kind, channel: Kind,
+        limits: Kind, out: Kind, to: Kind, stride: Kind, channels: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(
             simd, index, a, index, index, index, index, index, index, w, index, index, index, bias, index, limits, out,
             index, index, index,
         )  # fmt: skip
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             if not simd.variant.native:
                 return context.get_dummy_value()
 
-            def data(i: int) -> Any:
+            def data(i: int) -> Value:
                 return pointer(context, builder, signature.args[i], args[i])
 
             arguments = [data(i) if i in (2, 9, 13, 15, 16) else args[i] for i in range(len(args))]

@@ -11,7 +11,7 @@ result clipped. Geometry travels in one int64 array.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,14 +45,19 @@ from .fma import exact
 from .halves import widened
 from .tile import clip
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+    from .._jit.variants import Variant
+
 if JIT:
     from .depthwise_emit import windows
 
 
 @jit
 def plain_windows(
-    a: Any, at: int, row: int, column: int, pixel: int, height: int, width: int, w: Any, w_at: int, w_row: int,
-    w_column: int, bias: Any, limits: Any, out: Any, to: int, channels: int, pixels: int,
+    a: Array, at: int, row: int, column: int, pixel: int, height: int, width: int, w: Array, w_at: int, w_row: int,
+    w_column: int, bias: Array, limits: Array, out: Array, to: int, channels: int, pixels: int,
 ) -> None:  # fmt: skip
     """out[to + p * channels + j] = the sums over `height` rows and `width` columns of a * w, plus bias, clipped."""
     for p in range(pixels):
@@ -71,8 +76,9 @@ if JIT:
 
     @inline
     def pixels_windows(
-        simd: Any, code: int, a: Any, at: int, row: int, column: int, pixel: int, height: int, width: int, w: Any,
-        w_at: int, w_row: int, w_column: int, bias: Any, limits: Any, out: Any, to: int, channels: int, pixels: int,
+        simd: Variant, code: int, a: Array, at: int, row: int, column: int, pixel: int, height: int, width: int,
+        w: Array, w_at: int, w_row: int, w_column: int, bias: Array, limits: Array, out: Array, to: int, channels: int,
+        pixels: int,
     ) -> None:  # fmt: skip
         """plain_windows of 1 or PIXELS pixels, in vector code where the unit has any. The last vector of channels
         reaches back.
@@ -114,8 +120,9 @@ if JIT:
 else:
 
     def pixels_windows(
-        simd: Any, code: int, a: Any, at: int, row: int, column: int, pixel: int, height: int, width: int, w: Any,
-        w_at: int, w_row: int, w_column: int, bias: Any, limits: Any, out: Any, to: int, channels: int, pixels: int,
+        simd: Variant, code: int, a: Array, at: int, row: int, column: int, pixel: int, height: int, width: int,
+        w: Array, w_at: int, w_row: int, w_column: int, bias: Array, limits: Array, out: Array, to: int, channels: int,
+        pixels: int,
     ) -> None:  # fmt: skip
         plain_windows(
             a, at, row, column, pixel, height, width, w, w_at, w_row, w_column, bias, limits, out, to, channels, pixels
@@ -123,7 +130,7 @@ else:
 
 
 @inline
-def span(before: int, size: int, step: int, taps: int) -> Any:
+def span(before: int, size: int, step: int, taps: int) -> Number:
     """The first tap inside the input, and the one behind the last, of a window that starts `before` the input's first
     position.
     """
@@ -132,7 +139,7 @@ def span(before: int, size: int, step: int, taps: int) -> Any:
 
 
 @inline
-def inside(before: int, size: int, step: int, reach: int, count: int) -> Any:
+def inside(before: int, size: int, step: int, reach: int, count: int) -> Number:
     """The first output whose window lies in the input, and the one behind the last."""
     first = min(count, -(-before // step))
     return first, max(first, min(count, (size - 1 - reach + before) // step + 1))
@@ -140,8 +147,8 @@ def inside(before: int, size: int, step: int, reach: int, count: int) -> Any:
 
 @inline
 def output_row(
-    simd: Any, g: Any, a: Any, start: int, size: int, left: int, pitch: int, height: int, w: Any, w_at: int, bias: Any,
-    limits: Any, out: Any, to: int,
+    simd: Variant, g: Array, a: Array, start: int, size: int, left: int, pitch: int, height: int, w: Array, w_at: int,
+    bias: Array, limits: Array, out: Array, to: int,
 ) -> None:  # fmt: skip
     """One row of outputs from `height` rows of windows; the first input row, of `size` columns, starts at `start`."""
     depth = g[CHANNELS]
@@ -163,7 +170,7 @@ def output_row(
 
 
 @jit
-def pack(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
+def pack(x: Array, g: Array, image: int, top: int, count: int, a: Array) -> None:
     """`count` input rows from row `top` on, every channel repeated; outside the input stand zeros."""
     at = 0
     for y in range(top, top + count):
@@ -178,7 +185,9 @@ def pack(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
 
 
 @jit
-def depthwise(simd: Any, x: Any, w: Any, g: Any, bias: Any, limits: Any, out: Any, a: Any, low: int, high: int) -> int:
+def depthwise(
+    simd: Variant, x: Array, w: Array, g: Array, bias: Array, limits: Array, out: Array, a: Array, low: int, high: int
+) -> int:
     for unit in range(low, high):
         block, image = unit % g[BLOCKS], unit // g[BLOCKS]
         first = block * g[BLOCK]

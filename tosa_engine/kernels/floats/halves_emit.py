@@ -1,36 +1,41 @@
 """fp16 and bf16 in emitted code. Their arrays are int16 and uint16, which says of their bits which format they are.
 
-The bits are those of `float_codes`. Only imported when the JIT is on.
+The bits are those of `codes`. Only imported when the JIT is on.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing, Value
 
 FORMATS: Final = {"float32": "fp32", "uint16": "bf16", "int16": "fp16"}
 QUIET: Final = 0x7FC0  # of a NaN of bf16
 HALF: Final = ir.HalfType()
 
 
-def format_of(kind: Any) -> str:
+def format_of(kind: Kind) -> str:
     """The format of an array's elements by its numba type."""
     return FORMATS[kind.dtype.name]
 
 
-def pointer(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def pointer(context: Context, builder: Builder, kind: Kind, value: Value) -> Value:
     """The data of an array of floats."""
     return e.pointer(context, builder, kind, value, e.FLOAT if format_of(kind) == "fp32" else e.I16)
 
 
-def like(kind: Any, element: Any) -> Any:
+def like(kind: Type, element: Type) -> Type:
     """Scalars or vectors of `element`, as many as of `kind`."""
     return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
 
 
-def widen(builder: Any, found: Any, format: str) -> Any:
+def widen(builder: Builder, found: Value, format: str) -> Value:
     """Bits as float32."""
     if format == "fp32":
         return found
@@ -41,20 +46,20 @@ def widen(builder: Any, found: Any, format: str) -> Any:
     return builder.bitcast(builder.shl(word, ir.Constant(word.type, sixteen)), like(found.type, e.FLOAT))
 
 
-def load_wide(builder: Any, data: Any, at: Any, lanes: int, format: str) -> Any:
+def load_wide(builder: Builder, data: Value, at: Value, lanes: int, format: str) -> Value:
     """A vector of float32 from an array of floats."""
     element, size = (e.FLOAT, 4) if format == "fp32" else (e.I16, 2)
     return widen(builder, e.load(builder, data, at, e.vector(element, lanes), size), format)
 
 
-def narrow(builder: Any, value: Any, format: str, *, exact: bool) -> Any:
+def narrow(builder: Builder, value: Value, format: str, *, exact: bool) -> Value:
     """The bits of a vector of float32, rounded to nearest even; `exact`: they are numbers and NaNs of the format."""
     lanes = value.type.count
     short = e.vector(e.I16, lanes)
     if format == "fp16":
         return builder.bitcast(builder.fptrunc(value, e.vector(HALF, lanes)), short)
 
-    def number(n: int) -> Any:
+    def number(n: int) -> Value:
         return e.constant(lanes, e.I32, n)
 
     bits = builder.bitcast(value, e.vector(e.I32, lanes))
@@ -67,7 +72,7 @@ def narrow(builder: Any, value: Any, format: str, *, exact: bool) -> Any:
     return builder.trunc(builder.select(nan, builder.or_(upper, number(QUIET)), near), short)
 
 
-def masked_store(builder: Any, value: Any, data: Any, index: Any, mask: Any) -> None:
+def masked_store(builder: Builder, value: Value, data: Value, index: Value, mask: Value) -> None:
     """The lanes that the mask has, of floats or of the bits of narrow ones."""
     target = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
     wide = isinstance(value.type.element, ir.FloatType)
@@ -76,7 +81,7 @@ def masked_store(builder: Any, value: Any, data: Any, index: Any, mask: Any) -> 
     builder.call(e.declare(builder, kind, name), [value, target, e.I32(4 if wide else 2), mask])
 
 
-def store(builder: Any, value: Any, data: Any, index: Any, mask: Any | None) -> None:
+def store(builder: Builder, value: Value, data: Value, index: Value, mask: Value | None) -> None:
     """Floats, or the bits of narrow ones; the lanes that the mask has, where there is one."""
     if mask is None:
         e.store(builder, value, data, index, 4 if isinstance(value.type.element, ir.FloatType) else 2)
@@ -84,7 +89,7 @@ def store(builder: Any, value: Any, data: Any, index: Any, mask: Any | None) -> 
         masked_store(builder, value, data, index, mask)
 
 
-def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
+def clip(builder: Builder, value: Value, low: Value, high: Value) -> Value:
     """CLAMP with PROPAGATE: NaN stays, and so does a zero of either sign that equals `low`.
 
     `high` is no zero, so that nothing else equals it without having its bits.
@@ -93,7 +98,7 @@ def clip(builder: Any, value: Any, low: Any, high: Any) -> Any:
     return builder.select(builder.fcmp_ordered("<", high, value), high, value)
 
 
-def finished(builder: Any, value: Any, low: Any, high: Any, format: str) -> Any:
+def finished(builder: Builder, value: Value, low: Value, high: Value, format: str) -> Value:
     """What is stored of sums: rounded, then clipped."""
     if format == "fp32":
         return clip(builder, value, low, high)
@@ -101,12 +106,12 @@ def finished(builder: Any, value: Any, low: Any, high: Any, format: str) -> Any:
     return narrow(builder, clip(builder, rounded, low, high), format, exact=True)
 
 
-def make_widened() -> Any:
+def make_widened() -> Compiled:
     @intrinsic
-    def widened(typingctx: Any, x: Any) -> Any:
+    def widened(typingctx: Context, x: Kind) -> Typing:
         """A number of an array of floats as float32."""
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             return widen(builder, args[0], FORMATS[signature.args[0].name])
 
         return numba_types.float32(x), codegen

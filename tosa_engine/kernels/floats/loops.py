@@ -1,8 +1,8 @@
-"""Compiled loops of convolution and matrix product of floats, on the float tile. Units as in `tensor_loops`."""
+"""Compiled loops of convolution and matrix product of floats, on the float tile. Units as in `tile.loops`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,15 +34,20 @@ from ..tile.loops import from_copy, from_input, group_panels, row_starts, straig
 from .halves import widened
 from .tile import tile_width, tiles
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled
+    from .._jit.variants import Variant
+
 
 @inline
-def copy(source: Any, target: Any) -> None:
+def copy(source: Array, target: Array) -> None:
     for i in range(len(target)):
         target[i] = widened(source[i])
 
 
 @jit
-def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
+def pack_rows(x: Array, g: Array, image: int, top: int, count: int, a: Array) -> None:
     """Copy `count` input rows from row `top` on to the buffer `a`; outside the input stand zeros."""
     depth, pitch, zero = g[DEPTH], g[PITCH], np.float32(0.0)
     columns = pitch // depth
@@ -70,11 +75,11 @@ def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
                 copy(source[column * depth : (column + 1) * depth], pixel)
 
 
-def _conv(source_of: Any) -> Any:
+def _conv(source_of: Compiled) -> Compiled:
     @jit
     def conv(
-        simd: Any, x: Any, b: Any, g: Any, offsets: Any, bias: Any, limits: Any, out: Any, a: Any, rows: Any, low: int,
-        high: int,
+        simd: Variant, x: Array, b: Array, g: Array, offsets: Array, bias: Array, limits: Array, out: Array, a: Array,
+        rows: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         """CONV2D: in the order ky, kx, ic; then the bias; rounded where results are narrow; then the clip."""
         size, length = g[STEPS] * NR, g[STEPS] // len(offsets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from ..tile.loops import group_panels, straight
 from .fma import fma
 from .tile import clip, tile_width, tiles
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.variants import Variant
+
 STEPS: Final = 4  # of c that `few_rows` takes before it stores sums
 
 
 @jit
-def pack_panels(y: Any, source: int, depth: int, width: int, columns: int, panels: int, b: Any) -> None:
+def pack_panels(y: Array, source: int, depth: int, width: int, columns: int, panels: int, b: Array) -> None:
     """Panels of a matrix [depth, width] from `source` on; missing columns are zeros."""
     size = depth * NR
     whole = columns // NR
@@ -37,8 +41,8 @@ def pack_panels(y: Any, source: int, depth: int, width: int, columns: int, panel
 
 @jit
 def matmul(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, bias: Any, limits: Any, out: Any, rows: Any, a: Any, b: Any,
-    low: int, high: int,
+    simd: Variant, x: Array, y: Array, g: Array, offsets: Array, bias: Array, limits: Array, out: Array, rows: Array,
+    a: Array, b: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """A unit is one batch, a block of rows and a group of column panels, which it packs itself.
 
@@ -83,7 +87,7 @@ def matmul(
 
 
 @jit
-def few_rows(simd: Any, x: Any, y: Any, g: Any, limits: Any, out: Any, low: int, high: int) -> int:
+def few_rows(simd: Variant, x: Array, y: Array, g: Array, limits: Array, out: Array, low: int, high: int) -> int:
     """Where packing isn't worth it: a unit is one batch and BLOCK columns, whose sums stay in the first-level cache."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
     for unit in range(low, high):

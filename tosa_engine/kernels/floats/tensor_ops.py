@@ -55,7 +55,7 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) ->
     """CONV2D of float32, clipped to the limits of a CLAMP that follows. `narrow`: the arrays are of fp16 or bf16, and
     the operator is as it would be in float32.
     """
-    from . import loops as float_loops
+    from . import loops
 
     g, offsets = window_geometry(call, call.IC, 1, 4)
     in_place = flatten_pointwise(call, g)
@@ -67,7 +67,7 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) ->
     units = split(g, panels)
     bias, shape = padded(per_channel_bias(call, call.OC), call.OC), geometry(g)
     runs, bounds = np.array(offsets, np.int64), np.array(limits, np.float32)
-    loop = float_loops.conv_narrow if narrow else float_loops.conv
+    loop = loops.conv_narrow if narrow else loops.conv
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(loop, variant(), coded(inputs[0]), b, shape, runs, bias, bounds, coded(outputs[0]))
@@ -79,7 +79,7 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) ->
 
 def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) -> Work:
     """DEPTHWISE_CONV2D of float32, clipped to the limits of a CLAMP that follows; `narrow` as for CONV2D."""
-    from . import depthwise_loops as float_depthwise_loops
+    from . import depthwise_loops
 
     channels = call.C * call.M
     packed = call.M > 1 or channels < NR
@@ -104,7 +104,7 @@ def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool =
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = coded(inputs[0]), coded(outputs[0])
-        return Loop(float_depthwise_loops.depthwise, variant(), x, weight.reshape(-1), shape, bias, bounds, out)
+        return Loop(depthwise_loops.depthwise, variant(), x, weight.reshape(-1), shape, bias, bounds, out)
 
     rows = (block - 1) * call.stride_y + (call.KH - 1) * call.dilation_y + 1
     scratch = ((np.dtype(np.float32), rows * columns * channels + NR if packed else 0),)
@@ -134,7 +134,7 @@ def matmul_geometry(call: Call) -> Geometry:
 
 def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     """MATMUL of float32, clipped to the limits of a CLAMP that follows."""
-    from . import matmul_loops as float_matmul_loops
+    from . import matmul_loops
 
     if call.H <= FEW_ROWS:
         return matmul_few_rows(call, limits)
@@ -144,7 +144,7 @@ def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return Loop(float_matmul_loops.matmul, variant(), x, y, shape, runs, bias, bounds, out)
+        return Loop(matmul_loops.matmul, variant(), x, y, shape, runs, bias, bounds, out)
 
     scratch = (
         (np.dtype(np.int64), g[at.BLOCK] + MOST_ROWS),
@@ -155,7 +155,7 @@ def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
 
 
 def matmul_few_rows(call: Call, limits: Limits) -> Work:
-    from . import matmul_loops as float_matmul_loops
+    from . import matmul_loops
 
     columns = min(call.W, COLUMNS)
     blocks = -(-call.W // columns)
@@ -164,7 +164,7 @@ def matmul_few_rows(call: Call, limits: Limits) -> Work:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, y, out = flat(inputs[0]), flat(inputs[1]), outputs[0].reshape(-1)
-        return Loop(float_matmul_loops.few_rows, variant(), x, y, shape, bounds, out)
+        return Loop(matmul_loops.few_rows, variant(), x, y, shape, bounds, out)
 
     return Work(call.N * blocks, call.N * call.H * call.W * call.C / 15, bind)
 

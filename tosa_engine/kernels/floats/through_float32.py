@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...graph import Tensor
     from ...spec.table import Call
     from ...types import Array
+    from ..elementwise.formula import Operand
     from ..work import Limits, Loop, Run
 
 FP8 = ("fp8e4m3", "fp8e5m2")
@@ -68,13 +69,13 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
 
 
 def coded(array: Array) -> Array:
-    """An array of floats in one dimension as `float_halves_emit` knows it: of fp16 and bf16, the bits."""
+    """An array of floats in one dimension as `halves_emit` knows it: of fp16 and bf16, the bits."""
     code = CODES.get(array.dtype)
     line = flat(array)
     return line if code is None else line.view(code)
 
 
-def value(x: Any) -> Any:
+def value(x: Operand) -> Operand:
     return x
 
 

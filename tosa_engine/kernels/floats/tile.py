@@ -1,7 +1,7 @@
 """The float tile: some rows times some panels of a matrix product, all of K at once, in registers, stored at once.
 
-Rows are read in place, as in `tile`: each has its own start in `a`. K is cut into runs, each of `length` neighbours,
-which lie at the same distances `offsets` from every row's start. Columns come in panels of NR: those of a
+Rows are read in place, as in `tile.micro_kernel`: each has its own start in `a`. K is cut into runs, each of `length`
+neighbours, which lie at the same distances `offsets` from every row's start. Columns come in panels of NR: those of a
 step are neighbours, steps lie `pitch` elements apart, panels `size`. (Packed, `pitch` is NR.)
 
 The order of summation is that of K, from zero on, each product fused with its addition; then the bias is added, and
@@ -10,7 +10,7 @@ the result clipped. It is the same in every variant, for every shape of a tile a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from .._jit.variants import PANELS_OF_ONE
 from ..scale.places import NR
 from .fma import exact
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+    from .._jit.variants import Variant
+
 if JIT:
     from .tile_emit import native_tile
 
 
 @inline
-def clip(value: Any, low: Any, high: Any) -> Any:
+def clip(value: Number, low: Number, high: Number) -> Number:
     """CLAMP with PROPAGATE, where `high` is no zero."""
     if value < low:
         return low
@@ -33,8 +38,8 @@ def clip(value: Any, low: Any, high: Any) -> Any:
 
 @jit
 def plain_tile(
-    a: Any, rows: Any, first: int, b: Any, start: int, size: int, pitch: int, panels: int, offsets: Any, length: int,
-    bias: Any, channel: int, limits: Any, out: Any, to: int, stride: int, count: int, columns: int,
+    a: Array, rows: Array, first: int, b: Array, start: int, size: int, pitch: int, panels: int, offsets: Array,
+    length: int, bias: Array, channel: int, limits: Array, out: Array, to: int, stride: int, count: int, columns: int,
 ) -> None:  # fmt: skip
     """out[to + r * stride + j] = the sums of row first + r and column j, plus bias[channel + j], clipped to `limits`,
     for `count` rows and `columns` columns of as many panels.
@@ -58,9 +63,9 @@ def plain_tile(
 
 @inline
 def tile(
-    simd: Any, size_of: int, a: Any, rows: Any, first: int, b: Any, start: int, size: int, pitch: int, panels: int,
-    offsets: Any, length: int, bias: Any, channel: int, limits: Any, out: Any, to: int, stride: int, count: int,
-    columns: int,
+    simd: Variant, size_of: int, a: Array, rows: Array, first: int, b: Array, start: int, size: int, pitch: int,
+    panels: int, offsets: Array, length: int, bias: Array, channel: int, limits: Array, out: Array, to: int,
+    stride: int, count: int, columns: int,
 ) -> None:  # fmt: skip
     """plain_tile, in vector code where the unit has any, of `size_of` rows; only the first `count` are stored."""
     if native(simd):
@@ -76,7 +81,7 @@ def tile(
 
 
 @inline
-def tile_width(simd: Any, pixels: int, panels: int) -> Any:
+def tile_width(simd: Variant, pixels: int, panels: int) -> Number:
     """How many of the panels that are left the next tile takes."""
     if pixels == 1:
         return PANELS_OF_ONE if panels >= PANELS_OF_ONE else 1
@@ -85,8 +90,9 @@ def tile_width(simd: Any, pixels: int, panels: int) -> Any:
 
 @inline
 def tiles(
-    simd: Any, a: Any, rows: Any, pixels: int, b: Any, start: int, size: int, pitch: int, panels: int, offsets: Any,
-    length: int, bias: Any, channel: int, limits: Any, out: Any, to: int, stride: int, columns: int,
+    simd: Variant, a: Array, rows: Array, pixels: int, b: Array, start: int, size: int, pitch: int, panels: int,
+    offsets: Array, length: int, bias: Array, channel: int, limits: Array, out: Array, to: int, stride: int,
+    columns: int,
 ) -> None:  # fmt: skip
     """`tile` for `pixels` rows, by tiles of the variant's shapes. `rows` goes on behind the last one as far as a tile
     does.

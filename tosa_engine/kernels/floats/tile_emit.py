@@ -1,9 +1,9 @@
-"""The LLVM IR of the float tile (see `float_tile`): accumulators in registers, then bias, clip and store."""
+"""The LLVM IR of the float tile (see `tile`): accumulators in registers, then bias, clip and store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -14,13 +14,14 @@ from .halves_emit import finished, format_of, pointer, store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing, Value
     from .._jit.variants import Variant
 
 UNROLL: Final = 4  # steps between reloads of the rows' addresses, which are more than there are registers
 WIDTH: Final = 4  # bytes of an element
 
 
-def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+def fma(builder: Builder, a: Value, b: Value, c: Value) -> Value:
     """a * b + c of vectors, rounded once."""
     kind = a.type
     name = f"llvm.fma.v{kind.count}f32"
@@ -31,14 +32,14 @@ def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
 class Target:
     """Where a tile goes: out[to + row * stride + column] for the first `count` rows and `columns` columns."""
 
-    bias: Any
-    channel: Any
-    limits: Any
-    out: Any
-    to: Any
-    stride: Any
-    count: Any
-    columns: Any
+    bias: Value
+    channel: Value
+    limits: Value
+    out: Value
+    to: Value
+    stride: Value
+    count: Value
+    columns: Value
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,13 @@ class FloatTile:
         return self.panels * NR // self.simd.lanes
 
     @property
-    def kind(self) -> Any:
+    def kind(self) -> Type:
         return e.vector(e.FLOAT, self.simd.lanes)
 
     def sums(
-        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, pitch: Any, offsets: Any, runs: Any, length: Any,
-    ) -> list[Any]:  # fmt: skip
+        self, builder: Builder, a: Value, starts: Value, b: Value, size: Value, pitch: Value, offsets: Value,
+        runs: Value, length: Value,
+    ) -> list[Value]:  # fmt: skip
         """The accumulators: `runs` runs of `length` steps along K, each from its distance in `offsets` on. Steps of b
         lie `pitch` elements apart, panels `size`.
         """
@@ -72,7 +74,7 @@ class FloatTile:
             panel, lane = v // per_panel, v % per_panel * self.simd.lanes
             columns.append(builder.gep(b, [builder.add(builder.mul(size, e.I64(panel)), e.I64(lane))]))
 
-        def run(i: Any, totals: list[Any]) -> list[Any]:
+        def run(i: Value, totals: list[Value]) -> list[Value]:
             offset = builder.load(builder.gep(offsets, [i]))
             here = [builder.gep(left, [offset]) for left in lefts]
             base = builder.mul(i, length)
@@ -81,8 +83,8 @@ class FloatTile:
                 k, totals = e.loop(builder, k, length, unrolled, totals, steps(here, base, unrolled))
             return totals
 
-        def steps(here: list[Any], base: Any, unrolled: int) -> Any:
-            def body(k: Any, totals: list[Any]) -> list[Any]:
+        def steps(here: list[Value], base: Value, unrolled: int) -> e.Body:
+            def body(k: Value, totals: list[Value]) -> list[Value]:
                 for u in range(unrolled):
                     step = builder.add(k, e.I64(u))
                     at = builder.mul(builder.add(base, step), pitch)
@@ -95,8 +97,9 @@ class FloatTile:
         return e.loop(builder, e.I64(0), runs, 1, [clear] * (self.rows * self.vectors), run)[1]
 
     def _step(
-        self, builder: Any, lefts: Sequence[Any], columns: Sequence[Any], k: Any, at: Any, totals: list[Any]
-    ) -> list[Any]:
+        self, builder: Builder, lefts: Sequence[Value], columns: Sequence[Value], k: Value, at: Value,
+        totals: list[Value],
+    ) -> list[Value]:  # fmt: skip
         loaded = [e.load(builder, column, at, self.kind, WIDTH) for column in columns]
         new = []
         for r, left in enumerate(lefts):
@@ -105,7 +108,7 @@ class FloatTile:
             new += [fma(builder, value, column, t) for t, column in zip(mine, loaded, strict=True)]
         return new
 
-    def store(self, builder: Any, sums: Sequence[Any], target: Target) -> None:
+    def store(self, builder: Builder, sums: Sequence[Value], target: Target) -> None:
         """The sums plus bias, clipped; whole vectors where all columns count."""
         lanes = self.simd.lanes
         low, high = (e.spread(builder, builder.load(builder.gep(target.limits, [e.I64(i)])), lanes) for i in range(2))
@@ -114,7 +117,7 @@ class FloatTile:
             for v in range(self.vectors)
         ]
 
-        def rows(masks: list[Any] | None) -> None:
+        def rows(masks: list[Value] | None) -> None:
             for r in range(self.rows):
                 with builder.if_then(builder.icmp_signed(">", target.count, e.I64(r))):
                     row = zip(sums[r * self.vectors : (r + 1) * self.vectors], biases, strict=True)
@@ -131,7 +134,9 @@ class FloatTile:
                 rests = [builder.sub(target.columns, e.I64(v * lanes)) for v in range(self.vectors)]
                 rows([e.first_lanes(builder, rest, lanes) for rest in rests])
 
-    def _store_row(self, builder: Any, values: list[Any], r: int, target: Target, masks: list[Any] | None) -> None:
+    def _store_row(
+        self, builder: Builder, values: list[Value], r: int, target: Target, masks: list[Value] | None
+    ) -> None:
         to = builder.add(target.to, builder.mul(target.stride, e.I64(r)))
         for v, value in enumerate(values):
             at = builder.add(to, e.I64(v * self.simd.lanes))
@@ -144,26 +149,26 @@ def shapes(simd: Variant) -> list[tuple[int, int]]:
     return [*found, (1, 1), (1, PANELS_OF_ONE)]
 
 
-def _make_tile() -> Any:
+def _make_tile() -> Compiled:
     @intrinsic
     def native_tile(
-        typingctx: Any, simd: Any, rows: Any, panels: Any, a: Any, row_starts: Any, first: Any, b: Any, start: Any,
-        size: Any, pitch: Any, offsets: Any, length: Any, bias: Any, channel: Any, limits: Any, out: Any, to: Any,
-        stride: Any, count: Any, columns: Any,
-    ) -> Any:  # fmt: skip
-        """`float_tile.plain_tile` of `rows` times `panels`, one of `shapes`, whose first `count` rows are stored."""
+        typingctx: Context, simd: Kind, rows: Kind, panels: Kind, a: Kind, row_starts: Kind, first: Kind, b: Kind,
+        start: Kind, size: Kind, pitch: Kind, offsets: Kind, length: Kind, bias: Kind, channel: Kind, limits: Kind,
+        out: Kind, to: Kind, stride: Kind, count: Kind, columns: Kind,
+    ) -> Typing:  # fmt: skip
+        """`tile.plain_tile` of `rows` times `panels`, one of `shapes`, whose first `count` rows are stored."""
         index = numba_types.int64
         sig = numba_types.void(
             simd, index, index, a, row_starts, index, b, index, index, index, offsets, index, bias, index, limits, out,
             index, index, index, index,
         )  # fmt: skip
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             if not simd.variant.native:
                 return context.get_dummy_value()
             kinds = signature.args
 
-            def data(i: int, element: Any) -> Any:
+            def data(i: int, element: Type) -> Value:
                 return e.pointer(context, builder, kinds[i], args[i], element)
 
             runs = context.make_array(kinds[10])(context, builder, args[10]).nitems

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from ...numerics import scale
 from .._jit import inline, jit
 from ..layout.lines import copy
 from ..reductions.loops import maxima
+
+if TYPE_CHECKING:
+    from ...types import Array
 
 apply_scale_32 = jit(scale.apply_scale_32)
 
@@ -24,7 +27,7 @@ def bit_length(value: int) -> int:
 
 
 @jit
-def window(g: Any, unit: int, ox: int) -> tuple[int, int, int, int, int]:
+def window(g: Array, unit: int, ox: int) -> tuple[int, int, int, int, int]:
     """(image, first row, end row, first column, end column) of a window, clipped to the input."""
     n, oy = unit // g[4], unit % g[4]
     y, column = oy * g[8] - g[10], ox * g[9] - g[11]
@@ -32,14 +35,14 @@ def window(g: Any, unit: int, ox: int) -> tuple[int, int, int, int, int]:
 
 
 @inline
-def raise_to(source: Any, target: Any) -> None:
+def raise_to(source: Array, target: Array) -> None:
     """target = max(target, source)"""
     for i in range(len(target)):
         target[i] = max(target[i], source[i])
 
 
 @jit
-def max_int(x: Any, g: Any, out: Any, line: Any, low: int, high: int) -> int:
+def max_int(x: Array, g: Array, out: Array, line: Array, low: int, high: int) -> int:
     """The maxima of all columns first, as a line, then those of neighbouring columns."""
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
@@ -59,7 +62,7 @@ def max_int(x: Any, g: Any, out: Any, line: Any, low: int, high: int) -> int:
 
 
 @jit
-def max_float(x: Any, g: Any, ignore: int, out: Any, low: int, high: int) -> int:
+def max_float(x: Array, g: Array, ignore: int, out: Array, low: int, high: int) -> int:
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
         for ox in range(OW):
@@ -74,7 +77,7 @@ def max_float(x: Any, g: Any, ignore: int, out: Any, low: int, high: int) -> int
 
 
 @jit
-def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high: int) -> int:
+def average_int(x: Array, g: Array, limits: Array, out: Array, sums: Array, low: int, high: int) -> int:
     """The mean over the positions inside the input, by numerics.scale.reciprocal_scale of their number."""
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     zero = limits[0]
@@ -109,7 +112,7 @@ def average_int(x: Any, g: Any, limits: Any, out: Any, sums: Any, low: int, high
 
 
 @jit
-def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
+def average_float(x: Array, g: Array, out: Array, low: int, high: int) -> int:
     """Sums in float32 in the order ky, kx, then divided by the number of positions inside the input. Where that isn't
     finite, the sum may have left the range on the way to an average that is in it: again in float64.
     """
@@ -138,7 +141,7 @@ def average_float(x: Any, g: Any, out: Any, low: int, high: int) -> int:
 
 
 @jit
-def _average_wide(x: Any, out: Any, part: Any, line: int, C: int) -> None:
+def _average_wide(x: Array, out: Array, part: Array, line: int, C: int) -> None:
     start, top, bottom, left, right = part
     for c in range(C):
         total = 0.0

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline, jit
 from ..layout.loops import copy_run
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+
 
 @inline
-def blend(a: Any, b: Any, c: Any, d: Any, top: Any, bottom: Any, left: Any, right: Any, out: Any) -> None:
+def blend(
+    a: Array, b: Array, c: Array, d: Array, top: Number, bottom: Number, left: Number, right: Number, out: Array
+) -> None:
     """Four neighbours times their weights, in the specification's order, which counts for floats."""
     for i in range(len(out)):
         total = a[i] * top * left
@@ -20,7 +26,7 @@ def blend(a: Any, b: Any, c: Any, d: Any, top: Any, bottom: Any, left: Any, righ
 
 
 @jit
-def bilinear(x: Any, g: Any, places: Any, ways: Any, out: Any, low: int, high: int) -> int:
+def bilinear(x: Array, g: Array, places: Array, ways: Array, out: Array, low: int, high: int) -> int:
     """RESIZE; `places` are the rows before and after each output row, then the columns; `ways` their weights."""
     IH, IW, C, OH, OW = g[0], g[1], g[2], g[3], g[4]
     for unit in range(low, high):
@@ -46,7 +52,7 @@ def bilinear(x: Any, g: Any, places: Any, ways: Any, out: Any, low: int, high: i
 
 
 @jit
-def nearest(x: Any, g: Any, rows: Any, columns: Any, out: Any, low: int, high: int) -> int:
+def nearest(x: Array, g: Array, rows: Array, columns: Array, out: Array, low: int, high: int) -> int:
     """RESIZE; `rows` and `columns`: those of the input for each of the output. A row that repeats is copied whole."""
     IH, IW, C, OH, OW = g[0], g[1], g[2], g[3], g[4]
     for unit in range(low, high):

@@ -7,7 +7,7 @@ they can be scaled. In a product of two matrices of int16, the second one is spl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,17 +21,21 @@ from ..tile.loops import from_input, group_panels, pack_block, row_starts, strai
 from ..tile.micro_kernel import sums_pairs
 from .taps import MR, window_rows
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.variants import Variant
+
 
 @inline
-def accumulate(part: Any, sums: Any) -> None:
+def accumulate(part: Array, sums: Array) -> None:
     for i in range(len(sums)):
         sums[i] += np.int64(part[i])
 
 
 @jit
 def conv(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, chunk: int, numbers: Any, out: Any, a: Any, rows: Any, c: Any,
-    sums: Any, low: int, high: int,
+    simd: Variant, x: Array, b: Array, g: Array, offsets: Array, chunk: int, numbers: Array, out: Array, a: Array,
+    rows: Array, c: Array, sums: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """CONV2D; `chunk` is the number of steps whose sums fit int32."""
     size = g[STEPS] * 2 * NR
@@ -70,7 +74,7 @@ def conv(
 
 
 @inline
-def pack_unit(x: Any, g: Any, unit: int, a: Any, rows: Any) -> tuple[int, int]:
+def pack_unit(x: Array, g: Array, unit: int, a: Array, rows: Array) -> tuple[int, int]:
     """The input of a unit, which is a block of rows; its first output element and its pixels."""
     block, image = unit % g[BLOCKS], unit // g[BLOCKS]
     first = block * g[BLOCK]
@@ -83,8 +87,8 @@ def pack_unit(x: Any, g: Any, unit: int, a: Any, rows: Any) -> tuple[int, int]:
 
 @jit
 def depthwise(
-    simd: Any, x: Any, w: Any, g: Any, offsets: Any, chunk: int, numbers: Any, out: Any, a: Any, rows: Any, c: Any,
-    sums: Any, low: int, high: int,
+    simd: Variant, x: Array, w: Array, g: Array, offsets: Array, chunk: int, numbers: Array, out: Array, a: Array,
+    rows: Array, c: Array, sums: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """DEPTHWISE_CONV2D; `chunk` is the number of taps whose sums fit int32, which is even."""
     for unit in range(low, high):
@@ -106,8 +110,8 @@ def depthwise(
 
 @jit
 def depthwise_scaled(
-    simd: Any, x: Any, w: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any, rows: Any,
-    c: Any, low: int, high: int,
+    simd: Variant, x: Array, w: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+    a: Array, rows: Array, c: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """DEPTHWISE_CONV2D, its results scaled; the sums of all taps fit int32."""
     for unit in range(low, high):
@@ -123,7 +127,7 @@ def depthwise_scaled(
 
 
 @inline
-def split_pairs(even: Any, odd: Any, zero: int, low: Any, high: Any) -> None:
+def split_pairs(even: Array, odd: Array, zero: int, low: Array, high: Array) -> None:
     """Pairs of values of two rows as low + 256 * high: bytes from -128 on, and -128 .. 128. `odd` counts zero times
     where there is no second row. A pair is written at once, as the halves of an int32.
     """
@@ -135,7 +139,7 @@ def split_pairs(even: Any, odd: Any, zero: int, low: Any, high: Any) -> None:
 
 
 @inline
-def pack_split(y: Any, source: int, g: Any, count: int, b: Any) -> None:
+def pack_split(y: Array, source: int, g: Array, count: int, b: Array) -> None:
     """Two panels of pairs, low and high parts, of `count` columns of a matrix [DEPTH, CHANNELS]."""
     half, width = g[STEPS] * NR, g[CHANNELS]
     if count < NR:
@@ -152,7 +156,7 @@ def pack_split(y: Any, source: int, g: Any, count: int, b: Any) -> None:
 
 
 @inline
-def join(c: Any, half: int, first: bool, sums: Any) -> None:
+def join(c: Array, half: int, first: bool, sums: Array) -> None:
     """sums = (the sums so far, unless these are the first) + low + 256 * high of a tile's two panels."""
     low, high = c[: len(sums)], c[half : half + len(sums)]
     if first:
@@ -165,8 +169,8 @@ def join(c: Any, half: int, first: bool, sums: Any) -> None:
 
 @inline
 def sums_split(
-    simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, c: Any, offsets: Any,
-    steps: int,
+    simd: Variant, a: Array, rows: Array, first: int, count: int, b: Array, start: int, size: int, c: Array,
+    offsets: Array, steps: int,
 ) -> None:  # fmt: skip
     """Both panels at once where the tile has room for them."""
     if panels_of(simd) > 1:
@@ -178,8 +182,8 @@ def sums_split(
 
 @jit
 def matmul(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, chunk: int, numbers: Any, out: Any, a: Any, rows: Any, c: Any,
-    sums: Any, packed: Any, low: int, high: int,
+    simd: Variant, x: Array, y: Array, g: Array, offsets: Array, chunk: int, numbers: Array, out: Array, a: Array,
+    rows: Array, c: Array, sums: Array, packed: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """MATMUL: a unit is one batch, a block of rows and a group of panels, each of which it packs as two."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from .._jit import JIT, inline, native
 from ..scale.places import NR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
+    from .._jit.variants import Variant
 
 if JIT:
     from .._jit import intrinsic, numba_types
@@ -20,8 +27,8 @@ LANE_ORDER: Final = (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15)
 
 
 def plain_window_rows(
-    simd: Any, a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int,
-    c: Any,
+    simd: Variant, a: Array, rows: Array, first: int, pixels: int, channel: int, offsets: Array, taps: int, w: Array,
+    at: int, c: Array,
 ) -> None:  # fmt: skip
     """c[p * NR + j] = sum over taps t of a[rows[first + p] + offsets[t] + channel + j] * w, for NR neighbours j.
 
@@ -37,23 +44,23 @@ def plain_window_rows(
             c[p * NR + j] = total
 
 
-def _interleave(builder: Any, first: Any, second: Any, upper: bool) -> Any:
+def _interleave(builder: Builder, first: Value, second: Value, upper: bool) -> Value:
     """Pairs of both vectors' lanes, taken in each 128-bit half from its lower or upper 4 lanes."""
     start = 4 if upper else 0
     picked = [half * 8 + start + i + (NR if odd else 0) for half in range(2) for i in range(4) for odd in (False, True)]
     return builder.shuffle_vector(first, second, e.indices(picked))
 
 
-def _make_windows() -> Any:
+def _make_windows() -> Compiled:
     @intrinsic
     def windows(
-        typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, pixels: Any, channel: Any, offsets: Any, taps: Any,
-        w: Any, at: Any, c: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, a: Kind, rows: Kind, first: Kind, pixels: Kind, channel: Kind, offsets: Kind,
+        taps: Kind, w: Kind, at: Kind, c: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(simd, a, rows, index, index, index, offsets, index, w, index, c)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds = signature.args
             a_data = builder.gep(e.pointer(context, builder, kinds[1], args[1], e.I16), [args[5]])
             row_data = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I64), [args[3]])
@@ -70,8 +77,9 @@ def _make_windows() -> Any:
 
 
 def _emit_windows(
-    builder: Any, a: Any, rows: Any, pixels: Any, offsets: Any, taps: Any, w: Any, c: Any, *, x86: bool
-) -> None:
+    builder: Builder, a: Value, rows: Value, pixels: Value, offsets: Value, taps: Value, w: Value, c: Value, *,
+    x86: bool,
+) -> None:  # fmt: skip
     """Loops over pixels and pairs of taps; two accumulators hold the interleaved halves of NR channels."""
     total_kind, loaded_kind = e.vector(e.I32, LANES), e.vector(e.I16, NR)
     entry = builder.block
@@ -119,8 +127,8 @@ if JIT:
 
     @inline
     def window_rows(
-        simd: Any, a: Any, rows: Any, first: int, pixels: int, channel: int, offsets: Any, taps: int, w: Any, at: int,
-        c: Any,
+        simd: Variant, a: Array, rows: Array, first: int, pixels: int, channel: int, offsets: Array, taps: int,
+        w: Array, at: int, c: Array,
     ) -> None:  # fmt: skip
         """plain_window_rows, in vector code where the unit has any."""
         if native(simd):

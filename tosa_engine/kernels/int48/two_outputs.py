@@ -36,7 +36,7 @@ def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
     """Where the sums fit int32; elsewhere None. The outputs are those of the epilogues."""
     if not in_int32(*sums_range(call)):
         return None
-    from . import two_outputs_loops as twice_loops
+    from . import two_outputs_loops
 
     call = trim(call)
     weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
@@ -50,7 +50,7 @@ def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         results = [(*scale, out.reshape(-1)) for scale, out in zip(scales, outputs, strict=True)]
-        return Loop(twice_loops.conv, simd, flat(inputs[0]), b, shape, distances, *results[0], *results[1])
+        return Loop(two_outputs_loops.conv, simd, flat(inputs[0]), b, shape, distances, *results[0], *results[1])
 
     elements, starts = buffer_sizes(g)
     elements = 64 if g[at.IN_PLACE] else elements

@@ -1,8 +1,8 @@
-"""The compiled loop of a CONV2D of int16 whose sums are scaled in two ways. Units as in `tensor_loops`."""
+"""The compiled loop of a CONV2D of int16 whose sums are scaled in two ways. Units as in `tile.loops`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import few_of, jit, panels_of, rows_of
 from ..scale.columns import scale_columns
@@ -11,11 +11,16 @@ from ..tile.geometry import BLOCK, BLOCKS, CHANNELS, GROUPS, HEIGHT, IN_PLACE, M
 from ..tile.loops import from_input, group_panels, pack_block, row_starts, straight
 from ..tile.micro_kernel import sums_pairs
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.variants import Variant
+
 
 @jit
 def conv(
-    simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, second_e32: Any,
-    second_e64: Any, second_limits: Any, second_out: Any, a: Any, rows: Any, c: Any, low: int, high: int,
+    simd: Variant, x: Array, b: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+    second_e32: Array, second_e64: Array, second_limits: Array, second_out: Array, a: Array, rows: Array, c: Array,
+    low: int, high: int,
 ) -> int:  # fmt: skip
     """The sums of a tile stay in the first-level cache until both results are made of them."""
     size, channels, pitch = g[STEPS] * 2 * NR, g[CHANNELS], g[PANELS] * NR

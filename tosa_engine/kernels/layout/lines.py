@@ -4,18 +4,21 @@ negative.)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline
 
+if TYPE_CHECKING:
+    from ...types import Array
+
 
 @inline
-def fill(value: Any, target: Any) -> None:
+def fill(value: Array, target: Array) -> None:
     for i in range(len(target)):
         target[i] = value
 
 
 @inline
-def copy(source: Any, target: Any) -> None:
+def copy(source: Array, target: Array) -> None:
     for i in range(len(target)):
         target[i] = source[i]

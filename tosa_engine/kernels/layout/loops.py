@@ -5,18 +5,21 @@ Elements are unsigned integers of their size.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._jit import inline, jit
+
+if TYPE_CHECKING:
+    from ...types import Array
 
 COLUMNS = 8  # elements that a transposition reads at once
 START, AXES = 2, 3  # of a geometry: two first positions, then size, stride of the input and stride of the output
 
 
 @inline
-def copy_run(x: Any, source: int, step: int, out: Any, to: int, pace: int, count: int) -> None:
+def copy_run(x: Array, source: int, step: int, out: Array, to: int, pace: int, count: int) -> None:
     """out[to + i * pace] = x[source + i * step] for `count` values of i."""
     if step == 1 and pace == 1:
         values, target = x[source : source + count], out[to : to + count]
@@ -32,7 +35,7 @@ def copy_run(x: Any, source: int, step: int, out: Any, to: int, pace: int, count
 
 
 @inline
-def weave(x: Any, source: int, apart: int, out: Any, to: int, count: int) -> None:
+def weave(x: Array, source: int, apart: int, out: Array, to: int, count: int) -> None:
     """Three rows, `apart` from each other, become one row of triples: an image's planes become pixels."""
     a, b, c = x[source : source + count], x[source + apart :], x[source + 2 * apart :]
     target = out[to : to + 3 * count]
@@ -43,7 +46,7 @@ def weave(x: Any, source: int, apart: int, out: Any, to: int, count: int) -> Non
 
 
 @inline
-def columns(x: Any, source: int, step: int, out: Any, to: int, pace: int, count: int) -> None:
+def columns(x: Array, source: int, step: int, out: Array, to: int, pace: int, count: int) -> None:
     """Eight rows of a transposed matrix at once: out[to + k * pace + i] = x[source + i * step + k]."""
     a, b = out[to : to + count], out[to + pace : to + pace + count]
     c, d = out[to + 2 * pace : to + 2 * pace + count], out[to + 3 * pace : to + 3 * pace + count]
@@ -57,13 +60,13 @@ def columns(x: Any, source: int, step: int, out: Any, to: int, pace: int, count:
 
 
 @inline
-def is_transposed(g: Any, planes: int, rows: int, step: int, pace: int) -> bool:
+def is_transposed(g: Array, planes: int, rows: int, step: int, pace: int) -> bool:
     """Whether a copy is a transposition of a matrix: units are neighbours in the input."""
     return planes == 1 and rows == 1 and g[START + 1] == 1 and step > 1 and pace == 1
 
 
 @jit
-def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
+def copy(x: Array, g: Array, out: Array, low: int, high: int) -> int:
     """Copy along three axes or more; a unit is one index of the first. See `data_layout.axes` for g."""
     last = len(g) - AXES
     rows, row_step, row_pace = g[last - 3], g[last - 2], g[last - 1]
@@ -92,7 +95,7 @@ def copy(x: Any, g: Any, out: Any, low: int, high: int) -> int:
 
 
 @jit
-def fill(value: Any, out: Any, low: int, high: int) -> int:
+def fill(value: Array, out: Array, low: int, high: int) -> int:
     """All elements become the first one of `value`."""
     target = out[low:high]
     for i in range(len(target)):
@@ -101,7 +104,7 @@ def fill(value: Any, out: Any, low: int, high: int) -> int:
 
 
 @jit
-def gather(values: Any, indices: Any, K: int, C: int, W: int, out: Any, low: int, high: int) -> int:
+def gather(values: Array, indices: Array, K: int, C: int, W: int, out: Array, low: int, high: int) -> int:
     """A unit is one row of C values."""
     for unit in range(low, high):
         index = np.int64(indices[unit])
@@ -113,8 +116,9 @@ def gather(values: Any, indices: Any, K: int, C: int, W: int, out: Any, low: int
 
 @jit
 def scatter(
-    values: Any, indices: Any, source: Any, K: int, C: int, W: int, out: Any, written: Any, low: int, high: int
-) -> int:
+    values: Array, indices: Array, source: Array, K: int, C: int, W: int, out: Array, written: Array, low: int,
+    high: int,
+) -> int:  # fmt: skip
     """A unit is a batch of K rows, W of which come from `source`. No index may come twice."""
     for n in range(low, high):
         for k in range(K):
@@ -130,7 +134,7 @@ def scatter(
 
 
 @jit
-def stack(x: Any, zero: Any, g: Any, out: Any, low: int, high: int) -> int:
+def stack(x: Array, zero: Array, g: Array, out: Array, low: int, high: int) -> int:
     """The slices that each output slice of a CONV3D reads become channels of one image. A unit is a row of an image.
 
     g: ID, IH, IW, IC, OD, KD, stride, dilation, padding before the first slice, first output slice. Where there is no
@@ -153,7 +157,7 @@ def stack(x: Any, zero: Any, g: Any, out: Any, low: int, high: int) -> int:
 
 
 @jit
-def place(x: Any, rows: Any, runs: Any, g: Any, out: Any, low: int, high: int) -> int:
+def place(x: Array, rows: Array, runs: Array, g: Array, out: Array, low: int, high: int) -> int:
     """Runs of each listed row go to the rows of an image. A unit is a listed row of an image.
 
     rows: (from, to) of each row, within an image; runs: (from, to, count) within a row; g: elements of an image of x,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from .._jit import inline, jit
 from ..scale.loops import plain_finish, plain_scale
 from ..scale.numbers import NUMBERS
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+
 LANES: Final = 16  # sums of floats that run side by side along the last axis
 
 
 @inline
-def maxima(values: Any, ignore: int, best: Any) -> None:
+def maxima(values: Array, ignore: int, best: Array) -> None:
     """best = apply_max_s(best, values) of floats: the first of equal values; NaN is passed on, or ignored. Without
     branches, so that LLVM vectorises.
     """
@@ -29,7 +33,7 @@ def maxima(values: Any, ignore: int, best: Any) -> None:
 
 
 @inline
-def total_and_reach(values: Any) -> Any:
+def total_and_reach(values: Array) -> Number:
     """The sum, and the sum of magnitudes, which no partial sum exceeds."""
     total = reach = np.int64(0)
     for i in range(len(values)):
@@ -40,7 +44,7 @@ def total_and_reach(values: Any) -> Any:
 
 
 @jit
-def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: int) -> int:
+def sum_int(x: Array, size: int, right: int, out: Array, sums: Array, low: int, high: int) -> int:
     """Sums in 64 bits in the order of the axis, every partial sum tested to be a value of int32."""
     for unit in range(low, high):
         if right == 1:
@@ -70,7 +74,7 @@ def sum_int(x: Any, size: int, right: int, out: Any, sums: Any, low: int, high: 
 
 
 @inline
-def sum_row(row: Any, lanes: Any) -> Any:
+def sum_row(row: Array, lanes: Array) -> Number:
     """The sum of neighbours: LANES sums, of every LANES-th element each, then the sums of their halves."""
     lanes[:] = 0
     whole = len(row) - len(row) % LANES
@@ -90,7 +94,7 @@ def sum_row(row: Any, lanes: Any) -> Any:
 
 
 @jit
-def scaled_sums(x: Any, size: int, p: Any, out: Any, low: int, high: int) -> int:
+def scaled_sums(x: Array, size: int, p: Array, out: Array, low: int, high: int) -> int:
     """Sums of rows of `size` bytes or words, scaled; p: a scale with the zero point of a whole row, then output zero
     point and bounds. They are values of int32.
     """
@@ -104,7 +108,7 @@ def scaled_sums(x: Any, size: int, p: Any, out: Any, low: int, high: int) -> int
 
 
 @jit
-def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+def sum_float(x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
     """Sums in float32 in the order of the axis; along the last axis as in `sum_row`."""
     lanes = np.empty(LANES, np.float32)
     for unit in range(low, high):
@@ -124,7 +128,7 @@ def sum_float(x: Any, size: int, right: int, out: Any, low: int, high: int) -> i
 
 
 @jit
-def product_float(x: Any, size: int, right: int, out: Any, products: Any, low: int, high: int) -> int:
+def product_float(x: Array, size: int, right: int, out: Array, products: Array, low: int, high: int) -> int:
     """Products in float64 in the order of the axis, rounded once: float32 could overflow on the way."""
     for unit in range(low, high):
         for r in range(right):
@@ -140,7 +144,7 @@ def product_float(x: Any, size: int, right: int, out: Any, products: Any, low: i
 
 
 @inline
-def extreme(values: Any, sign: int) -> Any:
+def extreme(values: Array, sign: int) -> Number:
     best = values[0]
     for i in range(1, len(values)):
         best = max(best, values[i]) if sign > 0 else min(best, values[i])
@@ -148,7 +152,7 @@ def extreme(values: Any, sign: int) -> Any:
 
 
 @inline
-def extremes(x: Any, sign: int, size: int, right: int, out: Any, low: int, high: int) -> None:
+def extremes(x: Array, sign: int, size: int, right: int, out: Array, low: int, high: int) -> None:
     """The largest values (sign 1) or the smallest (sign -1)."""
     for unit in range(low, high):
         to, source = unit * right, unit * size * right
@@ -165,26 +169,26 @@ def extremes(x: Any, sign: int, size: int, right: int, out: Any, low: int, high:
 
 
 @jit
-def max_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+def max_int(x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
     extremes(x, 1, size, right, out, low, high)
     return -1
 
 
 @jit
-def min_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+def min_int(x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
     extremes(x, -1, size, right, out, low, high)
     return -1
 
 
 @inline
-def greater(a: Any, b: Any, ignore: int) -> Any:
+def greater(a: Number, b: Number, ignore: int) -> Number:
     """apply_max_s of floats: the first of equal values; NaN is passed on, or ignored."""
     take = (b > a) | (a != a) if ignore else (b > a) | ((b != b) & (a == a))
     return b if take else a
 
 
 @jit
-def max_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, high: int) -> int:
+def max_float(x: Array, size: int, right: int, ignore: int, out: Array, low: int, high: int) -> int:
     for unit in range(low, high):
         best = out[unit * right : (unit + 1) * right]
         best[:] = np.float32(np.nan) if ignore else np.float32(-np.inf)
@@ -201,7 +205,7 @@ def max_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, hi
 
 
 @inline
-def minima(values: Any, ignore: int, best: Any) -> None:
+def minima(values: Array, ignore: int, best: Array) -> None:
     """best = apply_min_s(best, values) of floats: the last of equal values."""
     if ignore:
         for i in range(len(best)):
@@ -214,7 +218,7 @@ def minima(values: Any, ignore: int, best: Any) -> None:
 
 
 @jit
-def min_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, high: int) -> int:
+def min_float(x: Array, size: int, right: int, ignore: int, out: Array, low: int, high: int) -> int:
     for unit in range(low, high):
         best = out[unit * right : (unit + 1) * right]
         best[:] = np.float32(np.nan) if ignore else np.float32(np.inf)
@@ -225,7 +229,7 @@ def min_float(x: Any, size: int, right: int, ignore: int, out: Any, low: int, hi
 
 
 @jit
-def argmax_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> int:
+def argmax_int(x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
     for unit in range(low, high):
         for r in range(right):
             source = unit * size * right + r
@@ -240,7 +244,7 @@ def argmax_int(x: Any, size: int, right: int, out: Any, low: int, high: int) -> 
 
 
 @jit
-def argmax_float(x: Any, size: int, right: int, ignore: bool, out: Any, low: int, high: int) -> int:
+def argmax_float(x: Array, size: int, right: int, ignore: bool, out: Array, low: int, high: int) -> int:
     for unit in range(low, high):
         for r in range(right):
             source = unit * size * right + r

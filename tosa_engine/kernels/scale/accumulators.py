@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,13 +16,17 @@ if JIT:
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing, Value
+    from .._jit.variants import Variant
+
 
 I8_BITS: Final = 8
 
 
 def plain_scale_rows(
-    simd: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, stride: int,
-    rows: int, count: int,
+    simd: Variant, c: Array, e32: Array, e64: Array, pitch: int, channel: int, limits: Array, out: Array, to: int,
+    stride: int, rows: int, count: int,
 ) -> None:  # fmt: skip
     """out[to + r * stride + j] = clip(scale(c[r * NR + j] + bias) + zp) for r < rows, j < count <= NR.
 
@@ -44,7 +48,9 @@ def plain_scale_rows(
             out[to + r * stride + j] = scaled
 
 
-def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False) -> Any:
+def emit_in_words(
+    builder: Builder, value: Value, rows: Sequence[Value], bounds: Sequence[Value], *, biased: bool = False
+) -> Value:
     """numerics.scale.scale_in_words on a vector of accumulators, the even and the odd lanes in 64 bits each; then zero
     point and clip. `biased`: the value has its bias already.
     """
@@ -58,7 +64,7 @@ def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequenc
     for odd in (0, 1):
         every, twice = e.indices(range(odd, lanes, 2)), e.indices([i // 2 * 2 + odd for i in range(lanes)])
 
-        def of(row: Any, every: Any = every) -> Any:
+        def of(row: Value, every: Value = every) -> Value:
             return builder.shuffle_vector(row, row, every)
 
         value64, multiplier64 = builder.bitcast(value, wide), builder.bitcast(multiplier, wide)
@@ -69,13 +75,14 @@ def emit_in_words(builder: Any, value: Any, rows: Sequence[Any], bounds: Sequenc
         total = builder.add(builder.add(product, of(rounding)), builder.and_(sign, of(less)))
         totals.append(builder.bitcast(builder.shl(total, builder.zext(of(left), wide)), value.type))
     high = e.indices([i // 2 * 2 + 1 + (lanes if i % 2 else 0) for i in range(lanes)])
-    scaled = builder.add(builder.ashr(builder.shuffle_vector(*totals, high), right), bounds[ZERO_POINT])
+    scaled = builder.add(builder.ashr(builder.shuffle_vector(totals[0], totals[1], high), right), bounds[ZERO_POINT])
     return e.clip(builder, scaled, bounds[LOW], bounds[HIGH])
 
 
 def emit_in_high_words(
-    builder: Any, value: Any, rows: Sequence[Any], bounds: Sequence[Any], *, biased: bool = False, double: bool = False
-) -> Any:
+    builder: Builder, value: Value, rows: Sequence[Value], bounds: Sequence[Value], *, biased: bool = False,
+    double: bool = False,
+) -> Value:  # fmt: skip
     """numerics.scale.scale_in_high_words, then the clip.
 
     HALF holds the zero point, too, shifted to the left. `biased`: the value has its bias already. `double`: products
@@ -90,7 +97,7 @@ def emit_in_high_words(
     return e.clip(builder, found, bounds[LOW], bounds[HIGH])
 
 
-def emit_high_words(builder: Any, value: Any, rows: Sequence[Any], *, less: int = 0) -> Any:
+def emit_high_words(builder: Builder, value: Value, rows: Sequence[Value], *, less: int = 0) -> Value:
     """One widening multiply for the even lanes, one for the odd lanes; `rows` are multiplier, right shift and HALF."""
     multiplier, right, half = rows
     lanes = value.type.count
@@ -98,7 +105,7 @@ def emit_high_words(builder: Any, value: Any, rows: Sequence[Any], *, less: int 
     word = e.constant(lanes // 2, e.I64, 32)
     value64, multiplier64 = builder.bitcast(value, wide), builder.bitcast(multiplier, wide)
 
-    def low(x: Any) -> Any:
+    def low(x: Value) -> Value:
         return builder.ashr(builder.shl(x, word), word)
 
     even = builder.mul(low(value64), low(multiplier64))
@@ -108,7 +115,7 @@ def emit_high_words(builder: Any, value: Any, rows: Sequence[Any], *, less: int 
     return emit_rounded(builder, product, right, half, less)
 
 
-def emit_rounded(builder: Any, high: Any, right: Any, half: Any, less: int) -> Any:
+def emit_rounded(builder: Builder, high: Value, right: Value, half: Value, less: int) -> Value:
     """High words of products, rounded and shifted. HALF is for products that aren't negative, and `less` for others.
 
     DOUBLE_ROUND adds 2^30 with the product's sign first. 2^n times the value has 2^n times the product, and so 2^(n-2)
@@ -122,30 +129,34 @@ def emit_rounded(builder: Any, high: Any, right: Any, half: Any, less: int) -> A
     return builder.ashr(builder.add(high, half), right)
 
 
-def saturated(lanes: int) -> list[Any]:
+def saturated(lanes: int) -> list[Value]:
     """Bounds of int8 as constants, of which the compiler makes a saturating conversion."""
     return [e.constant(lanes, e.I32, value) for value in (0, -128, 127)]
 
 
-def parameters(builder: Any, e32: Any, e64: Any, pitch: Any, channel: Any, lanes: int, *, words: bool) -> list[Any]:
+def parameters(
+    builder: Builder, e32: Value, e64: Value | None, pitch: Value, channel: Value, lanes: int, *, words: bool
+) -> list[Value]:
     """What emit_in_words or emit_in_high_words needs of `lanes` channels, from `channel` on."""
 
     if words:
+        assert e64 is not None
         narrow = rows_of_channels(builder, e32, pitch, channel, lanes, (BIAS, MULTIPLIER, RIGHT, LEFT))
         return narrow + rows_of_channels(builder, e64, pitch, channel, lanes, (ROUND, DOUBLE), e.I64)
     return rows_of_channels(builder, e32, pitch, channel, lanes, (BIAS, MULTIPLIER, RIGHT, HALF))
 
 
 def rows_of_channels(
-    builder: Any, data: Any, pitch: Any, channel: Any, lanes: int, numbers: Sequence[int], element: Any = None
-) -> list[Any]:
+    builder: Builder, data: Value, pitch: Value, channel: Value, lanes: int, numbers: Sequence[int],
+    element: Type | None = None,
+) -> list[Value]:  # fmt: skip
     """Rows of a parameter array, for `lanes` channels from `channel` on."""
     element = e.I32 if element is None else element
     starts = [builder.add(builder.mul(pitch, e.I64(number)), channel) for number in numbers]
     return [e.load(builder, data, at, e.vector(element, lanes), element.width // 8) for at in starts]
 
 
-def emit_clipped_store(builder: Any, value: Any, bounds: Sequence[Any], target: Any, bits: int) -> None:
+def emit_clipped_store(builder: Builder, value: Value, bounds: Sequence[Value], target: Value, bits: int) -> None:
     """A vector of int32, clipped, as integers of `bits` bits. Bytes are clipped as bytes, once they are saturated."""
     if bits != I8_BITS:
         emit_store(builder, e.clip(builder, value, bounds[LOW], bounds[HIGH]), target, e.I64(0), bits, None)
@@ -157,13 +168,13 @@ def emit_clipped_store(builder: Any, value: Any, bounds: Sequence[Any], target: 
     e.store(builder, found, target, e.I64(0), 1)
 
 
-def bounds_of(builder: Any, limits: Any, lanes: int) -> list[Any]:
+def bounds_of(builder: Builder, limits: Value, lanes: int) -> list[Value]:
     """Zero point and bounds of the clip as vectors."""
     values = [builder.load(builder.gep(limits, [e.I64(i)])) for i in (ZERO_POINT, LOW, HIGH)]
     return [e.spread(builder, builder.trunc(v, e.I32), lanes) for v in values]
 
 
-def emit_store(builder: Any, value: Any, out: Any, to: Any, bits: int, mask: Any | None) -> None:
+def emit_store(builder: Builder, value: Value, out: Value, to: Value, bits: int, mask: Value | None) -> None:
     """The lanes of `value` as integers of `bits` bits; those that `mask` has, where there is one."""
     if bits < 32:
         value = builder.trunc(value, e.vector(ir.IntType(bits), value.type.count))
@@ -176,7 +187,7 @@ def emit_store(builder: Any, value: Any, out: Any, to: Any, bits: int, mask: Any
     builder.call(e.declare(builder, kind, name), [value, target, e.I32(bits // 8), mask])
 
 
-def counted_rows(builder: Any, rows: Any, body: Callable[[Any], None]) -> None:
+def counted_rows(builder: Builder, rows: Value, body: Callable[[Value], None]) -> None:
     """body(r) for r < rows; rows is at least 1."""
     entry, loop, done = builder.block, builder.append_basic_block("row"), builder.append_basic_block("rows_done")
     builder.branch(loop)
@@ -190,16 +201,16 @@ def counted_rows(builder: Any, rows: Any, body: Callable[[Any], None]) -> None:
     builder.position_at_end(done)
 
 
-def _make(words: bool) -> Any:
+def _make(words: bool) -> Compiled:
     @intrinsic
     def whole_rows(
-        typingctx: Any, simd: Any, c: Any, e32: Any, e64: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any,
-        stride: Any, rows: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, c: Kind, e32: Kind, e64: Kind, pitch: Kind, channel: Kind, limits: Kind,
+        out: Kind, to: Kind, stride: Kind, rows: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(simd, c, e32, e64, index, index, limits, out, index, index, index)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, signature.args[0].variant.lanes
             bits = kinds[7].dtype.bitwidth
             c_data = e.pointer(context, builder, kinds[1], args[1], e.I32)
@@ -211,7 +222,7 @@ def _make(words: bool) -> Any:
                 first = builder.add(args[5], e.I64(part))
                 found = parameters(builder, narrow, wide, args[4], first, lanes, words=words)
 
-                def row(r: Any, part: int = part, found: list[Any] = found) -> None:
+                def row(r: Value, part: int = part, found: list[Value] = found) -> None:
                     at = builder.add(builder.mul(r, e.I64(NR)), e.I64(part))
                     value = e.load(builder, c_data, at, e.vector(e.I32, lanes), 4)
                     result = (emit_in_words if words else emit_in_high_words)(builder, value, found, bounds)
@@ -232,8 +243,8 @@ if JIT:
 
     @inline
     def scale_rows(
-        simd: Any, c: Any, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int, stride: int,
-        rows: int, count: int,
+        simd: Variant, c: Array, e32: Array, e64: Array, pitch: int, channel: int, limits: Array, out: Array, to: int,
+        stride: int, rows: int, count: int,
     ) -> None:  # fmt: skip
         """plain_scale_rows; whole rows in vector code where the unit has any."""
         if not native(simd) or count < NR:

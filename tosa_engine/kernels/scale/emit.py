@@ -4,13 +4,13 @@ A product of 64 bits becomes a number of 32 in one of three ways. `WIDE`: rounde
 high word decides, for shifts of more than 32. `ANY` also has what DOUBLE_ROUND adds, which depends on the sign: rounded
 in 64 bits, shifted to the left for shifts below 32, and the high word is shifted to the right for those above.
 
-Only imported when the JIT is on; `scale_loops` has the loops, and the plain twins.
+Only imported when the JIT is on; `loops` has the loops, and the plain twins.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -34,8 +34,9 @@ from .numbers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
     from .._jit.variants import Variant
 
 WIDE: Final = "wide"
@@ -48,18 +49,18 @@ class Numbers:
     """The numbers of a scale in all lanes of vectors."""
 
     x86: bool
-    multiplier: Any
-    shift64: Any
-    shift32: Any
-    round64: Any
-    round32: Any
-    zero_in: Any
+    multiplier: Value
+    shift64: Value
+    shift32: Value
+    round64: Value
+    round32: Value
+    zero_in: Value
     how: str
-    left64: Any  # of ANY: beside `shift32`, one of both is 0
-    negative64: Any  # of ANY: the rounding term of a negative product; `round64` is that of the others
+    left64: Value  # of ANY: beside `shift32`, one of both is 0
+    negative64: Value  # of ANY: the rounding term of a negative product; `round64` is that of the others
 
     @staticmethod
-    def read(builder: Any, p: Any, at: int, simd: Variant, how: str) -> Numbers:
+    def read(builder: Builder, p: Value, at: int, simd: Variant, how: str) -> Numbers:
         lanes, zero = simd.lanes, e.I64(0)
         multiplier, shift, rounding, zero_in = (builder.load(builder.gep(p, [e.I64(at + i)])) for i in range(4))
         double = builder.load(builder.gep(p, [e.I64(at + DOUBLE)])) if how == ANY else zero
@@ -78,7 +79,7 @@ class Numbers:
             e.spread(builder, builder.sub(rounding, double), lanes // 2),
         )
 
-    def products(self, builder: Any, value: Any) -> tuple[Any, Any]:
+    def products(self, builder: Builder, value: Value) -> tuple[Value, Value]:
         """64-bit products of the even and of the odd lanes."""
         lanes = value.type.count // 2
         word = e.constant(lanes, e.I64, WORD)
@@ -89,7 +90,7 @@ class Numbers:
         multiplier = builder.ashr(builder.shl(multiplier, word), word)
         return builder.mul(even, multiplier), builder.mul(odd, multiplier)
 
-    def apply(self, builder: Any, value: Any, *, zero: bool = True) -> Any:
+    def apply(self, builder: Builder, value: Value, *, zero: bool = True) -> Value:
         """apply_scale of a vector of int32; the results are values of int32. `zero`: the zero point isn't always 0."""
         value = builder.sub(value, self.zero_in) if zero else value
         even, odd = self.products(builder, value)
@@ -102,13 +103,13 @@ class Numbers:
         even, odd = (builder.shl(builder.add(x, self.rounding(builder, x)), self.left64) for x in (even, odd))
         return builder.ashr(self.words(builder, even, odd, 1), self.shift32)
 
-    def rounding(self, builder: Any, product: Any) -> Any:
+    def rounding(self, builder: Builder, product: Value) -> Value:
         """A product of 0 is of a multiplier of 0, perhaps, and a negative value: the result is 0 with either term."""
         none = e.constant(product.type.count, e.I64, 0)
         return builder.select(builder.icmp_signed("<", product, none), self.negative64, self.round64)
 
     @staticmethod
-    def words(builder: Any, even: Any, odd: Any, which: int) -> Any:
+    def words(builder: Builder, even: Value, odd: Value, which: int) -> Value:
         """The low (0) or high (1) words of even and odd lanes, in their order."""
         lanes = 2 * even.type.count
         narrow = e.vector(e.I32, lanes)
@@ -116,11 +117,11 @@ class Numbers:
         return builder.shuffle_vector(builder.bitcast(even, narrow), builder.bitcast(odd, narrow), picked)
 
 
-def _number(builder: Any, p: Any, at: int, lanes: int) -> Any:
+def _number(builder: Builder, p: Value, at: int, lanes: int) -> Value:
     return e.spread(builder, builder.trunc(builder.load(builder.gep(p, [e.I64(at)])), e.I32), lanes)
 
 
-def finish_vector(builder: Any, value: Any, p: Any, at: int, out: Any, index: Any, bits: int) -> None:
+def finish_vector(builder: Builder, value: Value, p: Value, at: int, out: Value, index: Value, bits: int) -> None:
     """Zero point, clip, store."""
     lanes = value.type.count
     zero, low, high = (_number(builder, p, at + i, lanes) for i in range(3))
@@ -130,18 +131,18 @@ def finish_vector(builder: Any, value: Any, p: Any, at: int, out: Any, index: An
     e.store(builder, value, out, index, bits // 8)
 
 
-def _load(builder: Any, data: Any, index: Any, bits: int, lanes: int) -> Any:
+def _load(builder: Builder, data: Value, index: Value, bits: int, lanes: int) -> Value:
     found = e.load(builder, data, index, e.vector(ir.IntType(bits), lanes), bits // 8)
     return builder.sext(found, e.vector(e.I32, lanes)) if bits < WORD else found
 
 
-def make_rescale(how: str) -> Any:
+def make_rescale(how: str) -> Compiled:
     @intrinsic
-    def rescale(typingctx: Any, simd: Any, x: Any, p: Any, out: Any, count: Any) -> Any:
+    def rescale(typingctx: Context, simd: Kind, x: Kind, p: Kind, out: Kind, count: Kind) -> Typing:
         """`count` values, a multiple of the lanes."""
         sig = numba_types.void(simd, x, p, out, numba_types.int64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, simd.variant.lanes
             bits = [kinds[i].dtype.bitwidth for i in (1, 3)]
             x_data, out_data = (
@@ -150,7 +151,7 @@ def make_rescale(how: str) -> Any:
             p_data = e.pointer(context, builder, kinds[2], args[2], e.I64)
             numbers = Numbers.read(builder, p_data, 0, simd.variant, how)
 
-            def body(i: Any, none: list[Any]) -> list[Any]:
+            def body(i: Value, none: list[Value]) -> list[Value]:
                 value = numbers.apply(builder, _load(builder, x_data, i, bits[0], lanes))
                 finish_vector(builder, value, p_data, NUMBERS, out_data, i, bits[1])
                 return none
@@ -163,17 +164,17 @@ def make_rescale(how: str) -> Any:
     return rescale
 
 
-def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> Any:
+def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> Compiled:
     """`op` is add, sub or mul of the first and the second value, rsub, the second minus the first, or sum, of which
     the numbers say the signs. The inputs are scaled the `inner` way, the result the `last` way.
     """
 
     @intrinsic
-    def binary(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
+    def binary(typingctx: Context, simd: Kind, a: Kind, b: Kind, p: Kind, out: Kind, count: Kind) -> Typing:
         """`count` values, a multiple of the lanes; b is one value where it is `uniform`."""
         sig = numba_types.void(simd, a, b, p, out, numba_types.int64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, simd.variant.lanes
             bits = [kinds[i].dtype.bitwidth for i in (1, 2, 4)]
             a_data, b_data, out_data = (
@@ -185,7 +186,7 @@ def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> 
             scales = [Numbers.read(builder, p_data, i * NUMBERS, simd.variant, how) for i, how in ways]
             signs = [_number(builder, p_data, at, lanes) for at in (SIGN_FIRST, SIGN_SECOND)]
 
-            def second(i: Any) -> Any:
+            def second(i: Value) -> Value:
                 if uniform:
                     value = builder.load(b_data)
                     found = e.spread(builder, builder.sext(value, e.I32) if bits[1] < WORD else value, lanes)
@@ -193,11 +194,11 @@ def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> 
                     found = _load(builder, b_data, i, bits[1], lanes)
                 return scales[1].apply(builder, found)
 
-            once = second(None) if uniform else None
+            once = second(e.I64(0)) if uniform else None
 
-            def body(i: Any, none: list[Any]) -> list[Any]:
+            def body(i: Value, none: list[Value]) -> list[Value]:
                 first = scales[0].apply(builder, _load(builder, a_data, i, bits[0], lanes))
-                pair = [first, once if uniform else second(i)]
+                pair = [first, second(i) if once is None else once]
                 if op == "rsub":
                     pair.reverse()
                 if op == "sum":
@@ -215,15 +216,15 @@ def make_binary(op: str, uniform: bool, inner: str = WIDE, last: str = HIGH) -> 
     return binary
 
 
-def make_split(form: int, how: str = HIGH) -> Any:
+def make_split(form: int, how: str = HIGH) -> Compiled:
     """A form of `split_numbers`, the result scaled in a way."""
 
     @intrinsic
-    def split(typingctx: Any, simd: Any, a: Any, b: Any, p: Any, out: Any, count: Any) -> Any:
+    def split(typingctx: Context, simd: Kind, a: Kind, b: Kind, p: Kind, out: Kind, count: Kind) -> Typing:
         """`count` values, a multiple of the lanes."""
         sig = numba_types.void(simd, a, b, p, out, numba_types.int64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, simd.variant.lanes
             bits = [kinds[i].dtype.bitwidth for i in (1, 2, 4)]
             sources = [
@@ -239,7 +240,7 @@ def make_split(form: int, how: str = HIGH) -> Any:
             last = Numbers.read(builder, p_data, 2 * NUMBERS, simd.variant, how)
             last = replace(last, round32=_number(builder, p_data, OUT_ROUND, lanes))  # and the zero point
 
-            def body(i: Any, none: list[Any]) -> list[Any]:
+            def body(i: Value, none: list[Value]) -> list[Value]:
                 pair = [_load(builder, data, i, width, lanes) for data, width in zip(sources, bits, strict=False)]
                 value = last.apply(builder, combined(pair), zero=False)
                 if how == ANY:
@@ -255,7 +256,7 @@ def make_split(form: int, how: str = HIGH) -> Any:
     return split
 
 
-def _sum(builder: Any, p: Any, lanes: int, form: int, signed: bool) -> Callable[[list[Any]], Any]:
+def _sum(builder: Builder, p: Value, lanes: int, form: int, signed: bool) -> Callable[[list[Value]], Value]:
     """`signed`: what is added to a product depends on its sign."""
     added, zeros = _number(builder, p, ADDED, lanes), _zeros(builder, p, lanes)
     numbers = [
@@ -263,7 +264,7 @@ def _sum(builder: Any, p: Any, lanes: int, form: int, signed: bool) -> Callable[
     ]
     shifts = [_number(builder, p, i * NUMBERS + SHIFT, lanes) for i in range(2)]
 
-    def combined(pair: list[Any]) -> Any:
+    def combined(pair: list[Value]) -> Value:
         total = added
         for k, x in enumerate(pair):
             high, low, term = numbers[k][:NEGATIVE]
@@ -277,10 +278,10 @@ def _sum(builder: Any, p: Any, lanes: int, form: int, signed: bool) -> Callable[
     return combined
 
 
-def _zeros(builder: Any, p: Any, lanes: int) -> list[Any]:
+def _zeros(builder: Builder, p: Value, lanes: int) -> list[Value]:
     return [_number(builder, p, i * NUMBERS + ZERO_IN, lanes) for i in range(2)]
 
 
-def _product(builder: Any, p: Any, lanes: int) -> Callable[[list[Any]], Any]:
+def _product(builder: Builder, p: Value, lanes: int) -> Callable[[list[Value]], Value]:
     zeros = _zeros(builder, p, lanes)
     return lambda pair: builder.mul(*(builder.sub(x, zero) for x, zero in zip(pair, zeros, strict=True)))

@@ -7,19 +7,23 @@ meant: numpy's scalars wrap around then, too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...numerics import lookup
 from .._jit import inline, jit
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+
 apply_lookup_s = jit(lookup.apply_lookup_s)
 I32_MIN, I32_MAX = -2147483648, 2147483647
 
 
 @jit
-def offset(row: int, dims: Any, strides: Any) -> int:
+def offset(row: int, dims: Array, strides: Array) -> int:
     """Where a row (an index of all axes but the last) starts in a broadcast input."""
     at = np.int64(0)
     for axis in range(len(dims) - 2, -1, -1):
@@ -29,14 +33,14 @@ def offset(row: int, dims: Any, strides: Any) -> int:
 
 
 @inline
-def scale(value: Any, multiplier: Any, shift: Any, double: Any) -> Any:
+def scale(value: Number, multiplier: Number, shift: Number, double: Number) -> Number:
     """numerics.scale.apply_scale_32 (or _16); `double` is 2^30 for DOUBLE_ROUND with shift > 31, else 0."""
     rounding = (np.int64(1) << np.int64(shift - 1)) + (double if value >= 0 else -double)
     return (value * multiplier + rounding) >> np.int64(shift)
 
 
 @inline
-def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: Any, out: Any) -> bool:
+def rescale_run(x: Array, multiplier: Array, shift: Array, double: Array, step: int, g: Array, out: Array) -> bool:
     """RESCALE of a run of elements, with the channels' numbers at a step of 1, or 0 for one channel.
 
     Returns whether an element violates a REQUIRE. See `rescale` for g.
@@ -56,7 +60,7 @@ def rescale_run(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: 
 
 
 @jit
-def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, low: int, high: int) -> int:
+def rescale(x: Array, multiplier: Array, shift: Array, double: Array, g: Array, out: Array, low: int, high: int) -> int:
     """RESCALE; g: input zp, output zp, low, high, mask of an unsigned input (-1: none), 1 for scale32's range."""
     channels = len(multiplier)
     at = low
@@ -75,7 +79,9 @@ def rescale(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, 
 
 
 @inline
-def rescale_run_untested(x: Any, multiplier: Any, shift: Any, double: Any, step: int, g: Any, out: Any) -> None:
+def rescale_run_untested(
+    x: Array, multiplier: Array, shift: Array, double: Array, step: int, g: Array, out: Array
+) -> None:
     zero_in, zero_out, low, high, mask = g[0], g[1], g[2], g[3], g[4]
     kind = out.dtype.type
     for i in range(len(out)):
@@ -85,7 +91,9 @@ def rescale_run_untested(x: Any, multiplier: Any, shift: Any, double: Any, step:
 
 
 @jit
-def rescale_untested(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, out: Any, low: int, high: int) -> int:
+def rescale_untested(
+    x: Array, multiplier: Array, shift: Array, double: Array, g: Array, out: Array, low: int, high: int
+) -> int:
     """`rescale` where it is proved that no element violates a REQUIRE."""
     channels = len(multiplier)
     at = low
@@ -102,7 +110,7 @@ def rescale_untested(x: Any, multiplier: Any, shift: Any, double: Any, g: Any, o
 
 
 @jit
-def table_int16(x: Any, table: Any, out: Any, low: int, high: int) -> int:
+def table_int16(x: Array, table: Array, out: Array, low: int, high: int) -> int:
     source, target = x[low:high], out[low:high]
     for i in range(len(target)):
         value = np.int64(source[i])

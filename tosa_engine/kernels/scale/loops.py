@@ -1,11 +1,11 @@
 """RESCALE by one scale, and ADD, SUB or MUL between scales, as vector loops. The caller has proved every REQUIRE.
 
-Their numbers are those of `scale_numbers`.
+Their numbers are those of `numbers`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,12 +30,17 @@ from .numbers import (  # fmt: skip
     ZERO_IN,
 )
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled, Number
+    from .._jit.variants import Variant
+
 if JIT:
     from .emit import ANY, HIGH, WIDE, make_binary, make_rescale, make_split
 
 
 @inline
-def plain_scale(value: Any, p: Any, at: int) -> Any:
+def plain_scale(value: Number, p: Array, at: int) -> Number:
     """apply_scale of value - zero point, by the scale whose numbers start at `at`."""
     difference = np.int64(value) - p[at + ZERO_IN]
     rounding = p[at + ROUND] + (p[at + DOUBLE] if difference >= 0 else -p[at + DOUBLE])
@@ -43,19 +48,19 @@ def plain_scale(value: Any, p: Any, at: int) -> Any:
 
 
 @inline
-def plain_finish(value: Any, p: Any, at: int) -> Any:
+def plain_finish(value: Number, p: Array, at: int) -> Number:
     """Zero point and clip."""
     return min(max(value + p[at], p[at + 1]), p[at + 2])
 
 
 @inline
-def plain_rescale(x: Any, p: Any, out: Any) -> None:
+def plain_rescale(x: Array, p: Array, out: Array) -> None:
     for i in range(len(out)):
         out[i] = plain_finish(plain_scale(x[i], p, 0), p, NUMBERS)
 
 
 @inline
-def plain_binary(product: bool, a: Any, b: Any, step: int, p: Any, out: Any) -> None:
+def plain_binary(product: bool, a: Array, b: Array, step: int, p: Array, out: Array) -> None:
     """out = scaled(scaled(a) op scaled(b)); b is one value where `step` is 0."""
     for i in range(len(out)):
         first, second = plain_scale(a[i], p, 0), plain_scale(b[i * step], p, NUMBERS)
@@ -68,7 +73,7 @@ if JIT:
 
 
 @inline
-def simple_scale(simd: Any, x: Any, p: Any, out: Any, count: int) -> None:
+def simple_scale(simd: Variant, x: Array, p: Array, out: Array, count: int) -> None:
     """A scale that doesn't round twice."""
     if p[HIGH_WORD] != 0:
         rescale_high(simd, x, p, out, count)
@@ -77,15 +82,15 @@ def simple_scale(simd: Any, x: Any, p: Any, out: Any, count: int) -> None:
 
 
 @inline
-def any_scale(simd: Any, x: Any, p: Any, out: Any, count: int) -> None:
+def any_scale(simd: Variant, x: Array, p: Array, out: Array, count: int) -> None:
     rescale_any(simd, x, p, out, count)
 
 
-def by_scale(vectors: Any) -> Any:
+def by_scale(vectors: Compiled) -> Compiled:
     """The loop of a RESCALE by one scale of the kind that `vectors` knows."""
 
     @jit
-    def rescale(simd: Any, x: Any, p: Any, out: Any, low: int, high: int) -> int:
+    def rescale(simd: Variant, x: Array, p: Array, out: Array, low: int, high: int) -> int:
         """Of int8, int16 or int32 in units of BLOCK elements; p: a scale, then output zero point and bounds."""
         low, high = low * BLOCK, min(high * BLOCK, len(out))
         source, target = x[low:high], out[low:high]
@@ -113,7 +118,7 @@ if JIT:
 
 
 @inline
-def sums(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> None:
+def sums(simd: Variant, a: Array, b: Array, p: Array, out: Array, count: int) -> None:
     if p[SIGN_SECOND] > 0:
         add_vector(simd, a, b, p, out, count)
     else:
@@ -121,7 +126,7 @@ def sums(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> None:
 
 
 @inline
-def sums_uniform(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> None:
+def sums_uniform(simd: Variant, a: Array, b: Array, p: Array, out: Array, count: int) -> None:
     if p[SIGN_FIRST] < 0:
         rsub_uniform(simd, a, b, p, out, count)
     elif p[SIGN_SECOND] < 0:
@@ -130,13 +135,15 @@ def sums_uniform(simd: Any, a: Any, b: Any, p: Any, out: Any, count: int) -> Non
         add_uniform(simd, a, b, p, out, count)
 
 
-def choosing(products: Any, sums: Any) -> Any:
+def choosing(products: tuple[Compiled, ...], sums: tuple[Compiled, ...]) -> Compiled:
     """Which code runs: of products and of sums, that for a uniform second input, for any, and for each split form."""
     product_uniform, product, product_exact = products
     sum_uniform, sum_of_any, sum_one, sum_both = sums
 
     @inline
-    def vectors(simd: Any, is_product: bool, a: Any, b: Any, step: int, p: Any, out: Any, count: int) -> None:
+    def vectors(
+        simd: Variant, is_product: bool, a: Array, b: Array, step: int, p: Array, out: Array, count: int
+    ) -> None:
         if is_product:
             if step == 0:
                 product_uniform(simd, a, b, p, out, count)
@@ -156,11 +163,13 @@ def choosing(products: Any, sums: Any) -> Any:
     return vectors
 
 
-def between_scales(vectors: Any) -> Any:
+def between_scales(vectors: Compiled) -> Compiled:
     """The loop of a binary operator between scales of the kind that `vectors` knows."""
 
     @jit
-    def rescaled(simd: Any, a: Any, b: Any, dims: Any, sa: Any, sb: Any, p: Any, out: Any, low: int, high: int) -> int:
+    def rescaled(
+        simd: Variant, a: Array, b: Array, dims: Array, sa: Array, sb: Array, p: Array, out: Array, low: int, high: int
+    ) -> int:
         """Units of BLOCK elements. Along the last of `dims` the step sa is 1, and sb 1 or 0."""
         last, product = len(dims) - 1, p[PRODUCT] != 0
         at, end = low * BLOCK, min(high * BLOCK, len(out))
@@ -193,4 +202,8 @@ if JIT:
         )
     )
 else:
-    rescaled = rescaled_anyhow = between_scales(None)
+
+    def no_vectors(*arguments: object) -> None:
+        raise AssertionError("plain code has no vectors")
+
+    rescaled = rescaled_anyhow = between_scales(no_vectors)

@@ -1,4 +1,4 @@
-"""The numbers that `scale_loops` scale by, and their places: see `scale_numbers`."""
+"""The numbers that `loops` scale by, and their places: see `scale_numbers`."""
 
 from __future__ import annotations
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from .._jit import JIT, inline, native
 from .places import NR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
+    from .._jit.variants import Variant
 
 if JIT:
     from .._jit import intrinsic, ir, numba_types
@@ -23,8 +30,8 @@ FIRST: Final = 4  # behind them a bias for each channel, then a multiplier, then
 
 
 def plain_wide_rows(
-    simd: Any, sums: Any, numbers: Any, channels: int, channel: int, out: Any, to: int, stride: int, rows: int,
-    count: int,
+    simd: Variant, sums: Array, numbers: Array, channels: int, channel: int, out: Array, to: int, stride: int,
+    rows: int, count: int,
 ) -> None:  # fmt: skip
     """out[to + r * stride + j] = clip(apply_scale_16(sums[r * NR + j] + bias) + zp) for r < rows, j < count <= NR, or
     the sums with the bias. The caller has proved the REQUIREs.
@@ -41,17 +48,17 @@ def plain_wide_rows(
             out[to + r * stride + j] = value
 
 
-def _make() -> Any:
+def _make() -> Compiled:
     @intrinsic
     def whole_rows(
-        typingctx: Any, simd: Any, sums: Any, numbers: Any, channels: Any, channel: Any, out: Any, to: Any, stride: Any,
-        rows: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, sums: Kind, numbers: Kind, channels: Kind, channel: Kind, out: Kind, to: Kind,
+        stride: Kind, rows: Kind,
+    ) -> Typing:  # fmt: skip
         """plain_wide_rows of NR columns that are scaled."""
         index = numba_types.int64
         sig = numba_types.void(simd, sums, numbers, index, index, out, index, index, index)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, signature.args[0].variant.lanes
             bits = min(kinds[5].dtype.bitwidth, 32)  # int48 isn't scaled
             sums_data, number_data = (e.pointer(context, builder, kinds[i], args[i], e.I64) for i in (1, 2))
@@ -67,7 +74,7 @@ def _make() -> Any:
                 )
                 half = builder.shl(e.constant(lanes, e.I64, 1), builder.sub(shift, e.constant(lanes, e.I64, 1)))
 
-                def row(r: Any, part: int = part, found: Any = (bias, multiplier, shift, half)) -> None:
+                def row(r: Value, part: int = part, found: Sequence[Value] = (bias, multiplier, shift, half)) -> None:
                     bias, multiplier, shift, half = found
                     at = builder.add(builder.mul(r, e.I64(NR)), e.I64(part))
                     value = builder.add(e.load(builder, sums_data, at, wide, 8), bias)
@@ -89,8 +96,8 @@ if JIT:
 
     @inline
     def wide_rows(
-        simd: Any, sums: Any, numbers: Any, channels: int, channel: int, out: Any, to: int, stride: int, rows: int,
-        count: int,
+        simd: Variant, sums: Array, numbers: Array, channels: int, channel: int, out: Array, to: int, stride: int,
+        rows: int, count: int,
     ) -> None:  # fmt: skip
         """plain_wide_rows; whole rows that are scaled in vector code where the unit has any."""
         if native(simd) and count == NR and numbers[SCALES] != 0:

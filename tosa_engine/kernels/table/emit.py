@@ -9,7 +9,7 @@ eight permutations of 64 entries for 32 values. Only imported when the JIT is on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import has, ir
 from .._jit import llvm as e
@@ -17,6 +17,7 @@ from .._jit import llvm as e
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._jit.typed import Builder, Type, Value
     from .._jit.variants import Variant
 
 ENTRIES: Final = 256
@@ -24,7 +25,7 @@ SEGMENTS: Final = 512  # of a table of int16
 LOADED: Final = 64  # entries of int16 that one permutation chooses from
 
 
-def _call(builder: Any, name: str, kind: Any, *args: Any) -> Any:
+def _call(builder: Builder, name: str, kind: Type, *args: Value) -> Value:
     return builder.call(e.declare(builder, ir.FunctionType(kind, [a.type for a in args]), name), args)
 
 
@@ -32,7 +33,7 @@ def bytes_at_once(simd: Variant) -> int:
     return 4 * simd.lanes
 
 
-def byte_tables(builder: Any, simd: Variant, table: Any, *, permutes: bool | None = None) -> list[Any]:
+def byte_tables(builder: Builder, simd: Variant, table: Value, *, permutes: bool | None = None) -> list[Value]:
     """Parts of a table whose entries are in the order of the index's bits: 0 .. 127, -128 .. -1. `permutes`: whether
     there is VBMI, None asks the host.
     """
@@ -48,7 +49,7 @@ def byte_tables(builder: Any, simd: Variant, table: Any, *, permutes: bool | Non
     return found
 
 
-def emit_bytes(builder: Any, tables: Sequence[Any], index: Any) -> Any:
+def emit_bytes(builder: Builder, tables: Sequence[Value], index: Value) -> Value:
     """The entries for a vector of int8."""
     size, kind = index.type.count, index.type
     if len(tables) == 4:
@@ -64,16 +65,16 @@ def emit_bytes(builder: Any, tables: Sequence[Any], index: Any) -> Any:
     return found
 
 
-def emit_byte_run(builder: Any, simd: Variant, table: Any, x: Any, out: Any, count: Any) -> None:
+def emit_byte_run(builder: Builder, simd: Variant, table: Value, x: Value, out: Value, count: Value) -> None:
     """out = the entries for x, for `count` elements, a multiple of 16."""
     tables, size = byte_tables(builder, simd, table), bytes_at_once(simd)
 
-    def whole(i: Any, none: list[Any]) -> list[Any]:
+    def whole(i: Value, none: list[Value]) -> list[Value]:
         index = e.load(builder, x, i, e.vector(e.I8, size), 1)
         e.store(builder, emit_bytes(builder, tables, index), out, i, 1)
         return none
 
-    def part(i: Any, none: list[Any]) -> list[Any]:
+    def part(i: Value, none: list[Value]) -> list[Value]:
         index = e.load(builder, x, i, e.vector(e.I8, 16), 1)
         index = builder.shuffle_vector(index, index, e.indices([k % 16 for k in range(size)]))
         found = emit_bytes(builder, tables, index)
@@ -89,7 +90,7 @@ def interpolates_bytes(simd: Variant, *, permutes: bool | None = None) -> bool:
     return simd.lanes == 16 and (has("avx512vbmi") if permutes is None else permutes)
 
 
-def _of_segments(builder: Any, table: Any, value: Any, index: Any) -> Any:
+def _of_segments(builder: Builder, table: Value, value: Value, index: Value) -> Value:
     """table[index] of 512 entries of int16, index being the upper bits of the value, which is unsigned."""
     kind, lanes = value.type, value.type.count
     parts = [e.load(builder, table, e.I64(i * lanes), kind, 2) for i in range(SEGMENTS // lanes)]
@@ -102,7 +103,7 @@ def _of_segments(builder: Any, table: Any, value: Any, index: Any) -> Any:
     return found[0]
 
 
-def _of_bytes(builder: Any, table: Any, index: Any, negative: Any) -> Any:
+def _of_bytes(builder: Builder, table: Value, index: Value, negative: Value) -> Value:
     """Bytes of a table of 512: `index` are the lower eight bits, `negative` says for which values the highest is 0."""
     kind = index.type
     parts = [e.load(builder, table, e.I64(i * 64), kind, 1) for i in range(SEGMENTS // 64)]
@@ -113,12 +114,12 @@ def _of_bytes(builder: Any, table: Any, index: Any, negative: Any) -> Any:
     return builder.select(negative, low, high)
 
 
-def _chosen_as_bytes(builder: Any, table: Any, first: Any, second: Any) -> list[tuple[Any, Any]]:
+def _chosen_as_bytes(builder: Builder, table: Value, first: Value, second: Value) -> list[tuple[Value, Value]]:
     """Entries and slopes of two vectors: the first one's indices are the even bytes, the second one's the odd ones."""
     words, octets = first.type, e.vector(e.I8, 64)
     low, high, eight = (e.constant(words.count, e.I16, n) for n in (0xFF, 0xFF00, 8))
 
-    def join(even: Any, odd: Any) -> Any:
+    def join(even: Value, odd: Value) -> Value:
         return builder.or_(builder.and_(even, low), builder.and_(odd, high))
 
     seven, one = (e.constant(words.count, e.I16, n) for n in (7, 1))
@@ -135,7 +136,7 @@ def _chosen_as_bytes(builder: Any, table: Any, first: Any, second: Any) -> list[
     return [(even[0], even[1]), (odd[0], odd[1])]
 
 
-def _chosen(builder: Any, table: Any, value: Any) -> tuple[Any, Any]:
+def _chosen(builder: Builder, table: Value, value: Value) -> tuple[Value, Value]:
     """Entries and slopes of a vector."""
     lanes = value.type.count
     value = builder.xor(value, e.constant(lanes, e.I16, -32768))
@@ -144,7 +145,9 @@ def _chosen(builder: Any, table: Any, value: Any) -> tuple[Any, Any]:
     return entry, slope
 
 
-def emit_interpolated(builder: Any, simd: Variant, table: Any, values: Sequence[Any], **how: bool) -> list[Any]:
+def emit_interpolated(
+    builder: Builder, simd: Variant, table: Value, values: Sequence[Value], **how: bool
+) -> list[Value]:
     """entry * 128 + slope * fraction for one or two vectors of int16: two vectors of int32 for each.
 
     `table` is that of `entries_and_slopes`, `how` says whether it `permutes` as in `byte_tables`.

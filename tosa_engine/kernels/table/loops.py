@@ -6,7 +6,7 @@ The caller has proved every REQUIRE.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from .._jit import JIT, inline, jit, lanes_of, native
 from ..scale.loops import plain_finish, plain_scale
 from ..scale.numbers import HIGH_WORD, NUMBERS
 from ..work import BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Number, Signature, Typing, Value
+    from .._jit.variants import Variant
 
 if JIT:
     from .._jit import intrinsic, ir, numba_types
@@ -25,37 +32,37 @@ SEGMENTS: Final = 512  # of a table of int16
 
 
 @inline
-def plain_bytes(x: Any, table: Any, out: Any) -> None:
+def plain_bytes(x: Array, table: Array, out: Array) -> None:
     for i in range(len(out)):
         out[i] = table[np.int64(x[i]) + 128]
 
 
 @inline
-def interpolated(value: Any, table: Any) -> Any:
+def interpolated(value: Number, table: Array) -> Number:
     """`table` is that of `entries_and_slopes`."""
     index = (np.int64(value) + 32768) >> 7
     return np.int64(table[index]) * 128 + np.int64(table[SEGMENTS + index]) * (np.int64(value) & 127)
 
 
 @inline
-def plain_table(x: Any, table: Any, out: Any) -> None:
+def plain_table(x: Array, table: Array, out: Array) -> None:
     for i in range(len(out)):
         out[i] = interpolated(x[i], table)
 
 
 @inline
-def plain_table_scaled(x: Any, table: Any, p: Any, out: Any) -> None:
+def plain_table_scaled(x: Array, table: Array, p: Array, out: Array) -> None:
     for i in range(len(out)):
         out[i] = plain_finish(plain_scale(interpolated(x[i], table), p, 0), p, NUMBERS)
 
 
-def _make_bytes() -> Any:
+def _make_bytes() -> Compiled:
     @intrinsic
-    def vector_bytes(typingctx: Any, simd: Any, x: Any, table: Any, out: Any, count: Any) -> Any:
+    def vector_bytes(typingctx: Context, simd: Kind, x: Kind, table: Kind, out: Kind, count: Kind) -> Typing:
         """`count` elements, a multiple of 16, where the unit has shuffles of bytes."""
         sig = numba_types.void(simd, x, table, out, numba_types.int64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             variant, kinds = simd.variant, signature.args
             if variant.native and variant.x86 and kinds[3].dtype.bitwidth == 8:
                 data = [e.pointer(context, builder, kinds[i], args[i], e.I8) for i in (1, 2, 3)]
@@ -67,13 +74,13 @@ def _make_bytes() -> Any:
     return vector_bytes
 
 
-def _make_table(how: str) -> Any:
+def _make_table(how: str) -> Compiled:
     @intrinsic
-    def vector_table(typingctx: Any, simd: Any, x: Any, table: Any, p: Any, out: Any, count: Any) -> Any:
+    def vector_table(typingctx: Context, simd: Kind, x: Kind, table: Kind, p: Kind, out: Kind, count: Kind) -> Typing:
         """`count` elements, a multiple of 32, of a unit of 16 lanes."""
         sig = numba_types.void(simd, x, table, p, out, numba_types.int64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             variant, kinds = simd.variant, signature.args
             if variant.lanes != 16:
                 return context.get_dummy_value()
@@ -85,7 +92,7 @@ def _make_table(how: str) -> Any:
 
             lanes = variant.lanes
 
-            def part(vectors: int, i: Any, none: list[Any]) -> list[Any]:
+            def part(vectors: int, i: Value, none: list[Value]) -> list[Value]:
                 kind = e.vector(e.I16, 2 * lanes)
                 values = [
                     e.load(builder, source, builder.add(i, e.I64(k * kind.count)), kind, 2) for k in range(vectors)
@@ -115,13 +122,13 @@ if JIT:
 
 
 @inline
-def shuffles(simd: Any) -> bool:
+def shuffles(simd: Variant) -> bool:
     """Whether the unit has code for tables of bytes."""
     return bool(native(simd) and lanes_of(simd) >= 8)
 
 
 @inline
-def look_up(simd: Any, x: Any, table: Any, out: Any) -> None:
+def look_up(simd: Variant, x: Array, table: Array, out: Array) -> None:
     """Entries of a table of 256 for int8 values; `out` may be `x`."""
     done = 0
     if shuffles(simd):
@@ -131,13 +138,13 @@ def look_up(simd: Any, x: Any, table: Any, out: Any) -> None:
 
 
 @jit
-def table_int8(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) -> int:
+def table_int8(simd: Variant, x: Array, table: Array, out: Array, low: int, high: int) -> int:
     look_up(simd, x[low:high], table, out[low:high])
     return -1
 
 
 @jit
-def table_int16(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) -> int:
+def table_int16(simd: Variant, x: Array, table: Array, out: Array, low: int, high: int) -> int:
     source, target, done = x[low:high], out[low:high], 0
     if native(simd) and lanes_of(simd) == 16:
         done = len(target) // 32 * 32
@@ -147,7 +154,7 @@ def table_int16(simd: Any, x: Any, table: Any, out: Any, low: int, high: int) ->
 
 
 @inline
-def simple_scale(simd: Any, x: Any, table: Any, p: Any, out: Any, count: int) -> None:
+def simple_scale(simd: Variant, x: Array, table: Array, p: Array, out: Array, count: int) -> None:
     """A scale that doesn't round twice."""
     if p[HIGH_WORD] != 0:
         vector_high(simd, x, table, p, out, count)
@@ -156,15 +163,15 @@ def simple_scale(simd: Any, x: Any, table: Any, p: Any, out: Any, count: int) ->
 
 
 @inline
-def any_scale(simd: Any, x: Any, table: Any, p: Any, out: Any, count: int) -> None:
+def any_scale(simd: Variant, x: Array, table: Array, p: Array, out: Array, count: int) -> None:
     vector_any(simd, x, table, p, out, count)
 
 
-def scaled_by(vectors: Any) -> Any:
+def scaled_by(vectors: Compiled) -> Compiled:
     """The loop of a TABLE and a RESCALE by one scale of the kind that `vectors` knows."""
 
     @jit
-    def table_scaled(simd: Any, x: Any, table: Any, p: Any, out: Any, low: int, high: int) -> int:
+    def table_scaled(simd: Variant, x: Array, table: Array, p: Array, out: Array, low: int, high: int) -> int:
         """Of int16, in units of BLOCK elements; p: a scale, then output zero point and bounds."""
         low, high = low * BLOCK, min(high * BLOCK, len(out))
         source, target, done = x[low:high], out[low:high], 0

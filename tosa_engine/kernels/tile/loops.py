@@ -1,13 +1,13 @@
-"""Compiled loops of the tensor operators that stand on the tile: convolution and matrix product.
+"""Compiled loops over tiles: convolution and matrix product.
 
-Geometry travels in one int64 array, whose places are named in `Geometry`, to keep signatures few. A unit of work is a
+Geometry travels in one int64 array, whose places are named in `geometry`, to keep signatures few. A unit of work is a
 block of output rows of one image times a group of column panels; each unit packs the input rows it needs (zero point
 subtracted, padding as zeros) into the worker's own buffer, where every tile reads its rows in place.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline, jit, panels_of
 from .._jit.variants import MOST_ROWS
@@ -42,16 +42,21 @@ from .geometry import (  # fmt: skip
 )
 from .micro_kernel import tiles_pairs, tiles_quads
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled, Number
+    from .._jit.variants import Variant
+
 
 @inline
-def convert(source: Any, zero: int, target: Any) -> None:
+def convert(source: Array, zero: int, target: Array) -> None:
     """target = source - zero. (Slices index from 0: the compiler then knows that no index is negative.)"""
     for i in range(len(target)):
         target[i] = source[i] - zero
 
 
 @jit
-def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
+def pack_rows(x: Array, g: Array, image: int, top: int, count: int, a: Array) -> None:
     """Copy `count` input rows from row `top` on to the buffer `a`, ZERO subtracted; outside the input stands PADDING.
 
     Of float32, ZERO is 0 and subtracting it changes nothing.
@@ -77,7 +82,7 @@ def pack_rows(x: Any, g: Any, image: int, top: int, count: int, a: Any) -> None:
 
 
 @jit
-def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -> None:
+def pack_columns_apart(source: Array, g: Array, zero: int, columns: int, row: Array) -> None:
     """One row with a step between columns, or with every channel repeated."""
     depth, repeat = g[DEPTH], g[REPEAT]
     for p in range(columns):
@@ -93,20 +98,20 @@ def pack_columns_apart(source: Any, g: Any, zero: int, columns: int, row: Any) -
 
 
 @inline
-def pack_block(x: Any, g: Any, image: int, first: int, lines: int, a: Any) -> None:
+def pack_block(x: Array, g: Array, image: int, first: int, lines: int, a: Array) -> None:
     """The input of `lines` output rows, from row `first` on."""
     pack_rows(x, g, image, first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y], (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
 
 
 @inline
-def straight(start: int, step: int, pixels: int, rows: Any) -> None:
+def straight(start: int, step: int, pixels: int, rows: Array) -> None:
     """Rows at equal distances; the last one repeats to fill a tile."""
     for p in range(pixels + MOST_ROWS):
         rows[p] = start + min(p, pixels - 1) * step
 
 
 @jit
-def row_starts(g: Any, pixels: int, rows: Any) -> None:
+def row_starts(g: Array, pixels: int, rows: Array) -> None:
     """Where each output pixel's first input element lies in the packed buffer; the last one repeats to fill a tile."""
     for p in range(pixels + MOST_ROWS):
         pixel = min(p, pixels - 1)
@@ -115,7 +120,7 @@ def row_starts(g: Any, pixels: int, rows: Any) -> None:
 
 
 @inline
-def group_panels(simd: Any, g: Any, group: int) -> Any:
+def group_panels(simd: Variant, g: Array, group: int) -> Number:
     """The first panel of a group, and the one behind its last. Groups are cut where tiles are, unless CUT is set."""
     across = 1 if g[CUT] != 0 else panels_of(simd)
     tiles = -(-g[PANELS] // across)
@@ -123,21 +128,21 @@ def group_panels(simd: Any, g: Any, group: int) -> Any:
 
 
 @inline
-def from_input(x: Any, a: Any, g: Any) -> Any:
+def from_input(x: Array, a: Array, g: Array) -> Number:
     """What tiles read: the input itself where it is IN_PLACE."""
     return x if g[IN_PLACE] != 0 else a
 
 
 @inline
-def from_copy(x: Any, a: Any, g: Any) -> Any:
+def from_copy(x: Array, a: Array, g: Array) -> Number:
     return a
 
 
-def _conv(tiles: Any, width: int, source_of: Any) -> Any:
+def _conv(tiles: Compiled, width: int, source_of: Compiled) -> Compiled:
     @jit
     def conv(
-        simd: Any, x: Any, b: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
-        rows: Any, c: Any, low: int, high: int,
+        simd: Variant, x: Array, b: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+        a: Array, rows: Array, c: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         """CONV2D of integers, with the epilogue: bias, scale, zero point, clip."""
         size = g[STEPS] * width * NR
@@ -172,7 +177,7 @@ def _conv(tiles: Any, width: int, source_of: Any) -> Any:
     return conv
 
 
-# for each of epilogue.FORMS
+# for each of scale.places.FORMS
 conv_quads = [_conv(tiles, 4, from_input) for tiles in tiles_quads]
 conv_pairs = [_conv(tiles, 2, from_copy) for tiles in tiles_pairs]  # of int8: zero points are subtracted
 conv_pairs_int16 = [_conv(tiles, 2, from_input) for tiles in tiles_pairs]
@@ -180,7 +185,9 @@ high_pairs = tiles_pairs[0]  # compiled code can't see lists
 
 
 @inline
-def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int, out: Any, to: int, g: Any) -> None:
+def add_bias(
+    c: Array, bias: Array, channel: int, across: int, pitch: int, rows: int, out: Array, to: int, g: Array
+) -> None:
     """out[to + r * CHANNELS + channel + j] = c[panel, r, NR] + bias for `rows` of the tile's `pitch` rows."""
     for p in range(across):
         first = channel + p * NR
@@ -195,15 +202,15 @@ def add_bias(c: Any, bias: Any, channel: int, across: int, pitch: int, rows: int
 
 
 @inline
-def add(first: Any, second: Any, target: Any) -> None:
+def add(first: Array, second: Array, target: Array) -> None:
     for i in range(len(target)):
         target[i] = first[i] + second[i]
 
 
 @jit
 def matmul_pairs(
-    simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
-    rows: Any, c: Any, b: Any, low: int, high: int,
+    simd: Variant, x: Array, y: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+    a: Array, rows: Array, c: Array, b: Array, low: int, high: int,
 ) -> int:  # fmt: skip
     """MATMUL of int8: a unit is one batch, a block of rows and a group of column panels, which it packs itself."""
     height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]
@@ -236,7 +243,7 @@ def matmul_pairs(
 
 
 @jit
-def pack_panel(y: Any, source: int, depth: int, width: int, count: int, zero: int, b: Any) -> None:
+def pack_panel(y: Array, source: int, depth: int, width: int, count: int, zero: int, b: Array) -> None:
     """One panel of a matrix [depth, width] in pairs along depth; missing columns and the odd last row are zeros."""
     fill(0, b)
     for k in range(depth):

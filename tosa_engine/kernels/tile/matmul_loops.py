@@ -10,7 +10,7 @@ the third one is a term of each row. All of it is modulo 2^32: the caller has pr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +23,17 @@ from .loops import from_input, group_panels, straight
 from .micro_kernel import tiles_terms
 from .quad_panels import BYTES, pack
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled
+    from .._jit.variants import Variant
+
 PARAMETERS = 5  # rows of the parameters of scaling that are 32 bits wide; two are 64
 PITCH = 2 * NR  # of the copy of them that has the terms of columns
 
 
 @inline
-def row_terms(x: Any, source: int, depth: int, lines: int, factor: int, terms: Any) -> None:
+def row_terms(x: Array, source: int, depth: int, lines: int, factor: int, terms: Array) -> None:
     """terms[r] = -factor * the sum of row r."""
     if factor == 0:
         fill(0, terms[: lines + MOST_ROWS])
@@ -43,7 +48,8 @@ def row_terms(x: Any, source: int, depth: int, lines: int, factor: int, terms: A
 
 @inline
 def pack_columns(
-    simd: Any, y: Any, source: int, width: int, count: int, g: Any, copied: Any, b: Any, start: int, sums: Any, at: int
+    simd: Variant, y: Array, source: int, width: int, count: int, g: Array, copied: Array, b: Array, start: int,
+    sums: Array, at: int,
 ) -> None:  # fmt: skip
     """One panel of `count` columns; where they are less than NR, numbers stand beside them that nobody looks at."""
     depth, steps = g[DEPTH], g[STEPS]
@@ -59,7 +65,7 @@ def pack_columns(
 
 
 @inline
-def with_column_terms(g: Any, e32: Any, e64: Any, channel: int, count: int, own32: Any, own64: Any) -> None:
+def with_column_terms(g: Array, e32: Array, e64: Array, channel: int, count: int, own32: Array, own64: Array) -> None:
     """The parameters of `count` columns from `channel` on, the sums of whose columns stand in own32, with their terms
     as the bias.
     """
@@ -72,11 +78,11 @@ def with_column_terms(g: Any, e32: Any, e64: Any, channel: int, count: int, own3
         own64[i * PITCH : i * PITCH + count] = e64[i * pitch + channel : i * pitch + channel + count]
 
 
-def _matmul(tiles: Any) -> Any:
+def _matmul(tiles: Compiled) -> Compiled:
     @jit
     def matmul(
-        simd: Any, x: Any, y: Any, g: Any, offsets: Any, e32: Any, e64: Any, limits: Any, out: Any, a: Any,
-        rows: Any, c: Any, b: Any, copied: Any, own32: Any, own64: Any, low: int, high: int,
+        simd: Variant, x: Array, y: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+        a: Array, rows: Array, c: Array, b: Array, copied: Array, own32: Array, own64: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         """A unit is one batch, a block of rows and a group of column panels, which it packs itself."""
         height, width, depth = g[HEIGHT], g[CHANNELS], g[DEPTH]

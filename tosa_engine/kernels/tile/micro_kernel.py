@@ -15,7 +15,7 @@ Sums wrap: the caller has proved that the result fits. Each kind has a plain twi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,24 +24,20 @@ from .._jit.variants import TILE
 from ..scale.accumulators import scale_rows
 from ..scale.places import FORMS, HIGH_WORD, HIGH_WORDS, NR
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled
+    from .._jit.variants import Variant
+
 if JIT:
     from .micro_kernel_emit import scaled_tile, sums_tile
 
 
 @jit
 def plain_quads(
-    a: Any,
-    rows: Any,
-    first: int,
-    count: int,
-    b: Any,
-    start: int,
-    size: int,
-    panels: int,
-    c: Any,
-    offsets: Any,
-    steps: int,
-) -> None:
+    a: Array, rows: Array, first: int, count: int, b: Array, start: int, size: int, panels: int, c: Array,
+    offsets: Array, steps: int,
+) -> None:  # fmt: skip
     """c[panel, r, NR] = sum over K of (a + 128) * b for `count` rows."""
     for p in range(panels):
         for r in range(count):
@@ -57,18 +53,9 @@ def plain_quads(
 
 @jit
 def plain_pairs(
-    a: Any,
-    rows: Any,
-    first: int,
-    count: int,
-    b: Any,
-    start: int,
-    size: int,
-    panels: int,
-    c: Any,
-    offsets: Any,
-    steps: int,
-) -> None:
+    a: Array, rows: Array, first: int, count: int, b: Array, start: int, size: int, panels: int, c: Array,
+    offsets: Array, steps: int,
+) -> None:  # fmt: skip
     """c[panel, r, NR] = sum over K of a * b for `count` rows."""
     for p in range(panels):
         for r in range(count):
@@ -81,7 +68,7 @@ def plain_pairs(
                     sums[j] += even * np.int32(b[at + 2 * j]) + odd * np.int32(b[at + 2 * j + 1])
 
 
-def _sums(kind: str, plain: Any) -> Any:
+def _sums(kind: str, plain: Compiled) -> Compiled:
     if not JIT:
         full1 = full2 = few1 = few2 = plain
     else:
@@ -89,8 +76,8 @@ def _sums(kind: str, plain: Any) -> Any:
 
     @inline
     def tile(
-        simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
-        offsets: Any, steps: int,
+        simd: Variant, a: Array, rows: Array, first: int, count: int, b: Array, start: int, size: int, panels: int,
+        c: Array, offsets: Array, steps: int,
     ) -> None:  # fmt: skip
         """c[panel, r, NR] = the sums of `count` rows, which are rows_of(simd) or few_of(simd)."""
         if not native(simd):
@@ -112,7 +99,7 @@ sums_pairs = _sums("pairs", plain_pairs)
 
 
 @inline
-def add_terms(c: Any, first: int, count: int, panels: int) -> None:
+def add_terms(c: Array, first: int, count: int, panels: int) -> None:
     """c[panel, r, NR] += the term of row first + r for `count` rows; terms are in c from TILE on."""
     for p in range(panels):
         for r in range(count):
@@ -121,8 +108,7 @@ def add_terms(c: Any, first: int, count: int, panels: int) -> None:
                 c[at + j] = np.int32(np.int64(c[at + j]) + np.int64(c[TILE + first + r]))
 
 
-def _scaled(kind: str, plain: Any, how: str, terms: bool = False) -> Any:
-    always = how != HIGH_WORD
+def _scaled_tile(kind: str, plain: Compiled, how: str, terms: bool) -> Compiled:
     if not JIT:
         full1 = full2 = few1 = few2 = plain
     else:
@@ -132,9 +118,9 @@ def _scaled(kind: str, plain: Any, how: str, terms: bool = False) -> Any:
 
     @inline
     def tile(
-        simd: Any, a: Any, rows: Any, first: int, count: int, b: Any, start: int, size: int, panels: int, c: Any,
-        offsets: Any, steps: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any,
-        to: int, stride: int, columns: int, fused: bool,
+        simd: Variant, a: Array, rows: Array, first: int, count: int, b: Array, start: int, size: int, panels: int,
+        c: Array, offsets: Array, steps: int, e32: Array, e64: Array, pitch: int, channel: int, limits: Array,
+        out: Array, to: int, stride: int, columns: int, fused: bool,
     ) -> None:  # fmt: skip
         if not native(simd):
             plain(a, rows, first, count, b, start, size, panels, c, offsets, steps)
@@ -162,11 +148,17 @@ def _scaled(kind: str, plain: Any, how: str, terms: bool = False) -> Any:
                 out, to, stride, columns, fused,
             )  # fmt: skip
 
+    return tile
+
+
+def _scaled(kind: str, plain: Compiled, how: str, terms: bool = False) -> Compiled:
+    always, tile = how != HIGH_WORD, _scaled_tile(kind, plain, how, terms)
+
     @inline
     def tiles(
-        simd: Any, a: Any, rows: Any, pixels: int, b: Any, start: int, size: int, panels: int, c: Any, offsets: Any,
-        steps: int, e32: Any, e64: Any, pitch: int, channel: int, limits: Any, out: Any, to: int,
-        stride: int, columns: int,
+        simd: Variant, a: Array, rows: Array, pixels: int, b: Array, start: int, size: int, panels: int, c: Array,
+        offsets: Array, steps: int, e32: Array, e64: Array, pitch: int, channel: int, limits: Array, out: Array,
+        to: int, stride: int, columns: int,
     ) -> None:  # fmt: skip
         """out[to + r * stride + j] = the scaled sums of `pixels` rows and `columns` columns of one or two panels.
 

@@ -1,10 +1,10 @@
-"""The LLVM IR of the tile (see `tile`): K loops with the accumulators in registers, and what happens to them then."""
+"""The LLVM IR of the tile (see `micro_kernel`): K loops with accumulators in registers, and what happens to them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -15,6 +15,7 @@ from ..scale.places import ANY, NR, ROUNDED, SATURATES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Type, Typing, Value
     from .._jit.variants import Variant
 
 UNROLL: Final = 4  # steps between reloads of the rows' addresses, which are more than there are registers
@@ -22,23 +23,23 @@ SIGNS: Final = 0x80808080  # added to four bytes without carries, makes them uns
 
 
 @dataclass(frozen=True)
-class Kind:
+class Products:
     """What the tile multiplies: `group` elements per step, and per lane of a vector."""
 
     name: str
-    element: Any
+    element: Type
     group: int
 
     @property
-    def total(self) -> Any:
+    def total(self) -> Type:
         return e.I32
 
-    def step(self, builder: Any, simd: Variant, total: Any, row: Any, column: Any) -> Any:
+    def step(self, builder: Builder, simd: Variant, total: Value, row: Value, column: Value) -> Value:
         if self.name == "quads":
             return (e.multiply_signed_quads if simd.signed else e.multiply_quads)(builder, total, row, column)
         return e.multiply_pairs(builder, total, row, column, vnni=simd.quads, x86=simd.x86)
 
-    def spread(self, builder: Any, lanes: int, address: Any, signs: Any) -> Any:
+    def spread(self, builder: Builder, lanes: int, address: Value, signs: Value | None) -> Value:
         """The group at an address in all lanes."""
         value = builder.load(builder.bitcast(address, self.total.as_pointer()))
         value.align = 4 // self.group
@@ -46,14 +47,14 @@ class Kind:
         return found if signs is None else builder.xor(found, signs)
 
 
-KINDS: Final = {k.name: k for k in (Kind("quads", e.I8, 4), Kind("pairs", e.I16, 2))}
+KINDS: Final = {k.name: k for k in (Products("quads", e.I8, 4), Products("pairs", e.I16, 2))}
 
 
 @dataclass(frozen=True)
 class Tile:
     """`rows` times `panels` panels; values are in the order row, panel, part of the panel."""
 
-    kind: Kind
+    kind: Products
     simd: Variant
     rows: int
     panels: int
@@ -63,9 +64,9 @@ class Tile:
         return NR // self.simd.lanes
 
     def sums(
-        self, builder: Any, a: Any, starts: Any, b: Any, size: Any, offsets: Any, count: Any,
-        begin: Sequence[Any] | None = None,
-    ) -> list[Any]:  # fmt: skip
+        self, builder: Builder, a: Value, starts: Value, b: Value, size: Value, offsets: Value, count: Value,
+        begin: Sequence[Value] | None = None,
+    ) -> list[Value]:  # fmt: skip
         """The accumulators: a loop over `count` steps, unrolled as far as they go.
 
         `begin` is what they start with, zeros as a rule.
@@ -77,8 +78,8 @@ class Tile:
         unsigned = kind.name == "quads" and not self.simd.signed
         signs = e.opaque(builder, e.constant(lanes, e.I32, SIGNS)) if unsigned else None
 
-        def steps(unrolled: int) -> Any:
-            def body(k: Any, totals: list[Any]) -> list[Any]:
+        def steps(unrolled: int) -> e.Body:
+            def body(k: Value, totals: list[Value]) -> list[Value]:
                 for u in range(unrolled):
                     at = builder.add(k, e.I64(u))
                     offset = builder.load(builder.gep(offsets, [at]))
@@ -93,8 +94,9 @@ class Tile:
         return e.loop(builder, k, count, 1, totals, steps(1))[1]
 
     def _step(
-        self, builder: Any, lefts: list[Any], columns: list[Any], k: Any, totals: list[Any], signs: Any
-    ) -> list[Any]:
+        self, builder: Builder, lefts: list[Value], columns: list[Value], k: Value, totals: list[Value],
+        signs: Value | None,
+    ) -> list[Value]:  # fmt: skip
         lanes, kind = self.simd.lanes, self.kind
         across = e.vector(kind.element, lanes * kind.group)
         at = builder.mul(k, e.I64(NR * kind.group))
@@ -110,14 +112,14 @@ class Tile:
             new += [kind.step(builder, self.simd, t, row, column) for t, column in zip(mine, loaded, strict=True)]
         return new
 
-    def store_sums(self, builder: Any, sums: list[Any], c: Any) -> None:
+    def store_sums(self, builder: Builder, sums: list[Value], c: Value) -> None:
         """c[panel, row, NR] = the accumulators."""
         for i, value in enumerate(sums):
             row, panel, part = self._place(i)
             at = (panel * self.rows + row) * NR + part * self.simd.lanes
             e.store(builder, value, c, e.I64(at), 4)
 
-    def biases(self, builder: Any, target: Target) -> list[Any]:
+    def biases(self, builder: Builder, target: Target) -> list[Value]:
         """What the accumulators start with: the bias where they are scaled at once, else zeros."""
         lanes = self.simd.lanes
         found = []
@@ -127,13 +129,13 @@ class Tile:
             found.append(builder.select(target.fused, bias, e.constant(lanes, e.I32, 0)))
         return found * self.rows
 
-    def with_terms(self, builder: Any, values: list[Any], terms: Any, first: Any) -> list[Any]:
+    def with_terms(self, builder: Builder, values: list[Value], terms: Value, first: Value) -> list[Value]:
         """The values plus the term of their row; the tile's first one is terms[first]."""
         rows = [builder.load(builder.gep(terms, [builder.add(first, e.I64(r))])) for r in range(self.rows)]
         across = [e.spread(builder, row, self.simd.lanes) for row in rows]
         return [builder.add(value, across[self._place(i)[0]]) for i, value in enumerate(values)]
 
-    def store_scaled(self, builder: Any, sums: list[Any], target: Target) -> None:
+    def store_scaled(self, builder: Builder, sums: list[Value], target: Target) -> None:
         """out[to + row * stride + panel * NR + j] = the accumulators, scaled and clipped."""
         lanes = self.simd.lanes
         if target.e64 is not None:
@@ -149,9 +151,9 @@ class Tile:
             with otherwise:
                 self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
 
-    def _store_scaled(self, builder: Any, sums: list[Any], target: Target, bounds: Sequence[Any]) -> None:
+    def _store_scaled(self, builder: Builder, sums: list[Value], target: Target, bounds: Sequence[Value]) -> None:
         lanes, words = self.simd.lanes, target.how == ANY
-        emit: Callable[..., Any] = scale.emit_in_words
+        emit: Callable[..., Value] = scale.emit_in_words
         if not words:
             emit = partial(scale.emit_in_high_words, double=target.how == ROUNDED)
         for panel in range(self.panels):
@@ -176,17 +178,17 @@ class Tile:
 class Target:
     """Where scaled values go, and the parameters of scaling them; e64 is there for ANY alone."""
 
-    e32: Any
-    e64: Any
-    pitch: Any
-    channel: Any
-    limits: Any
-    out: Any
+    e32: Value
+    e64: Value | None
+    pitch: Value
+    channel: Value
+    limits: Value
+    out: Value
     bits: int
-    to: Any
-    stride: Any
-    count: Any
-    fused: Any
+    to: Value
+    stride: Value
+    count: Value
+    fused: Value
     how: str
 
 
@@ -194,18 +196,18 @@ def tile_of(kind: str, simd: Variant, full: bool, two: bool) -> Tile:
     return Tile(KINDS[kind], simd, simd.rows if full else simd.few, 2 if two else 1)
 
 
-def sums_tile(kind: str, full: bool, two: bool) -> Any:
+def sums_tile(kind: str, full: bool, two: bool) -> Compiled:
     """tile(simd, a, rows, first, b, start, size, c, offsets, steps): c[panel, row, NR] = sums."""
 
     @intrinsic
     def tile(
-        typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
-        steps: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, a: Kind, rows: Kind, first: Kind, b: Kind, start: Kind, size: Kind, c: Kind,
+        offsets: Kind, steps: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(simd, a, rows, index, b, index, index, c, offsets, index)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             if simd.variant.native:
                 made = tile_of(kind, simd.variant, full, two)
                 sums = _sums(made, context, builder, signature.args, args, args[9])
@@ -217,25 +219,25 @@ def sums_tile(kind: str, full: bool, two: bool) -> Any:
     return tile
 
 
-def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Any:
+def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Compiled:
     """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
-    They are scaled in one of epilogue.FORMS. With `terms`, the sums of row r have c[TILE + r] added.
+    They are scaled in one of scale.places.FORMS. With `terms`, the sums of row r have c[TILE + r] added.
     """
 
     @intrinsic
     def tile(
-        typingctx: Any, simd: Any, a: Any, rows: Any, first: Any, b: Any, start: Any, size: Any, c: Any, offsets: Any,
-        steps: Any, e32: Any, e64: Any, pitch: Any, channel: Any, limits: Any, out: Any, to: Any, stride: Any,
-        count: Any, fused: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, a: Kind, rows: Kind, first: Kind, b: Kind, start: Kind, size: Kind, c: Kind,
+        offsets: Kind, steps: Kind, e32: Kind, e64: Kind, pitch: Kind, channel: Kind, limits: Kind, out: Kind, to: Kind,
+        stride: Kind, count: Kind, fused: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(
             simd, a, rows, index, b, index, index, c, offsets, index, e32, e64, index, index, limits, out, index,
             index, index, numba_types.boolean,
         )  # fmt: skip
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             if not simd.variant.native:
                 return context.get_dummy_value()
             kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
@@ -266,9 +268,9 @@ def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Any:
 
 
 def _sums(
-    made: Tile, context: Any, builder: Any, kinds: Any, args: Any, count: Any,
-    begin: Sequence[Any] | None = None,
-) -> list[Any]:  # fmt: skip
+    made: Tile, context: Context, builder: Builder, kinds: Sequence[Kind], args: Sequence[Value], count: Value,
+    begin: Sequence[Value] | None = None,
+) -> list[Value]:  # fmt: skip
     a = e.pointer(context, builder, kinds[1], args[1], made.kind.element)
     starts = builder.gep(e.pointer(context, builder, kinds[2], args[2], e.I64), [args[3]])
     b = builder.gep(e.pointer(context, builder, kinds[4], args[4], made.kind.element), [args[5]])

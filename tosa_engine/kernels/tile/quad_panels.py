@@ -6,7 +6,7 @@ with ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if JIT:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...types import Array
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
     from .._jit.variants import Variant
 
 GROUP: Final = 4
@@ -27,8 +29,8 @@ BYTES: Final = GROUP * NR  # of a step
 
 
 def plain_pack(
-    simd: Any, y: Any, source: int, width: int, depth: int, steps: int, blank: Any, b: Any, start: int, sums: Any,
-    at: int,
+    simd: Variant, y: Array, source: int, width: int, depth: int, steps: int, blank: Array, b: Array, start: int,
+    sums: Array, at: int,
 ) -> None:  # fmt: skip
     """b[start + (k * NR + j) * GROUP + r] = y[source + (GROUP * k + r) * width + j] for `steps` steps, and
     sums[at + j] = their sums. Rows from `depth` on are blank: NR zeros.
@@ -42,7 +44,7 @@ def plain_pack(
         sums[at + j] = total
 
 
-def emit_step(builder: Any, rows: Sequence[Any]) -> Any:
+def emit_step(builder: Builder, rows: Sequence[Value]) -> Value:
     """Four vectors of 16 bytes as one of 64: byte 4 * j + r is element j of row r."""
     pairs = [e.indices([i // 2 + (NR if i % 2 else 0) for i in range(2 * NR)])] * 2
     low, high = (builder.shuffle_vector(rows[2 * i], rows[2 * i + 1], pairs[i]) for i in (0, 1))
@@ -50,13 +52,13 @@ def emit_step(builder: Any, rows: Sequence[Any]) -> Any:
     return builder.shuffle_vector(low, high, e.indices(picked))
 
 
-def emit_pack(builder: Any, simd: Variant, data: Sequence[Any], width: Any, depth: Any, steps: Any) -> None:
+def emit_pack(builder: Builder, simd: Variant, data: Sequence[Value], width: Value, depth: Value, steps: Value) -> None:
     """`data` are the first byte of the columns, blank bytes, the panel and the sums."""
     y, blank, b, sums = data
     row_kind, lanes = e.vector(e.I8, NR), simd.lanes
     ones = e.constant(GROUP * lanes, e.I8, 1)
 
-    def body(k: Any, totals: list[Any]) -> list[Any]:
+    def body(k: Value, totals: list[Value]) -> list[Value]:
         rows = []
         for r in range(GROUP):
             i = builder.add(builder.mul(k, e.I64(GROUP)), e.I64(r))
@@ -77,16 +79,16 @@ def emit_pack(builder: Any, simd: Variant, data: Sequence[Any], width: Any, dept
         e.store(builder, total, sums, e.I64(part * lanes), 4)
 
 
-def _make() -> Any:
+def _make() -> Compiled:
     @intrinsic
     def pack(
-        typingctx: Any, simd: Any, y: Any, source: Any, width: Any, depth: Any, steps: Any, blank: Any, b: Any,
-        start: Any, sums: Any, at: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, y: Kind, source: Kind, width: Kind, depth: Kind, steps: Kind, blank: Kind,
+        b: Kind, start: Kind, sums: Kind, at: Kind,
+    ) -> Typing:  # fmt: skip
         index = numba_types.int64
         sig = numba_types.void(simd, y, index, index, index, index, blank, b, index, sums, index)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds = signature.args
             if not kinds[0].variant.native:
                 return context.compile_internal(builder, plain_pack, signature, args)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import inline, intrinsic, ir, numba_types
 from .._jit.llvm import I8, I32, I64, declare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
 
 LINE: Final = 64  # bytes that processors exchange at once
 SPINS: Final = 1000  # about 20 microseconds
@@ -24,21 +26,21 @@ OFFER, SLEEP, UNIT = ("SwitchToThread", "Sleep", 1000) if sys.platform == "win32
 X86: Final = platform.machine() in ("x86_64", "AMD64")
 
 
-def _make_access(emit: Callable[..., Any], values: int) -> Any:
+def _make_access(emit: Callable[..., Value], values: int) -> Compiled:
     """An intrinsic on the word at an address, with some values, that returns an integer."""
     index = numba_types.int64
 
     if values == 0:
 
         @intrinsic
-        def load(typingctx: Any, address: Any) -> Any:
+        def load(typingctx: Context, address: Kind) -> Typing:
             return index(index), lambda context, builder, signature, args: emit(builder, _at(builder, args[0]))
 
         return load
 
     @intrinsic
-    def change(typingctx: Any, address: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def change(typingctx: Context, address: Kind, value: Kind) -> Typing:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             return emit(builder, _at(builder, args[0]), args[1])
 
         return index(index, index), codegen
@@ -46,13 +48,13 @@ def _make_access(emit: Callable[..., Any], values: int) -> Any:
     return change
 
 
-def _make_swap() -> Any:
+def _make_swap() -> Compiled:
     @intrinsic
-    def swap(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
+    def swap(typingctx: Context, address: Kind, expected: Kind, value: Kind) -> Typing:
         """Store a value where the expected one is; what was there."""
         index = numba_types.int64
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             found = builder.cmpxchg(_at(builder, args[0]), args[1], args[2], "seq_cst", "seq_cst")
             return builder.extract_value(found, 0)
 
@@ -61,21 +63,21 @@ def _make_swap() -> Any:
     return swap
 
 
-def _at(builder: Any, address: Any) -> Any:
+def _at(builder: Builder, address: Value) -> Value:
     return builder.inttoptr(address, I64.as_pointer())
 
 
-def _emit_store(builder: Any, at: Any, value: Any) -> Any:
+def _emit_store(builder: Builder, at: Value, value: Value) -> Value:
     builder.store(value, at)
     return value
 
 
-def _make_call(name: str, *arguments: int) -> Any:
+def _make_call(name: str, *arguments: int) -> Compiled:
     """A call of the C library, or of an LLVM intrinsic, with fixed arguments."""
 
     @intrinsic
-    def call(typingctx: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def call(typingctx: Context) -> Typing:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             result = ir.VoidType() if name.startswith("llvm.") else I32
             kind = ir.FunctionType(result, [I32] * len(arguments))
             builder.call(declare(builder, kind, name), [I32(a) for a in arguments])
@@ -86,13 +88,13 @@ def _make_call(name: str, *arguments: int) -> Any:
     return call
 
 
-def _make_copy() -> Any:
+def _make_copy() -> Compiled:
     @intrinsic
-    def copy_bytes(typingctx: Any, source: Any, target: Any, size: Any) -> Any:
+    def copy_bytes(typingctx: Context, source: Kind, target: Kind, size: Kind) -> Typing:
         """`size` bytes from one address to another; they don't overlap."""
         index = numba_types.int64
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             data = I8.as_pointer()
             copy = declare(builder, ir.FunctionType(data, [data, data, I64]), "memcpy")
             builder.call(copy, [builder.inttoptr(args[1], data), builder.inttoptr(args[0], data), args[2]])

@@ -5,13 +5,16 @@ Only imported when the JIT is on.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from .._jit import inline, jit
 from .atomics import copy_bytes
 from .walk import FINISHED, walk
+
+if TYPE_CHECKING:
+    from ...types import Array
 
 # words of a worker: its program, the rows of it, then where each port lies in its memory
 PROGRAM: Final = 0
@@ -25,7 +28,7 @@ PORT: Final = 3
 
 
 @inline
-def exchange_part(ports: Any, own: Any, part: int, output: int) -> None:
+def exchange_part(ports: Array, own: Array, part: int, output: int) -> None:
     """Copy a part of all inputs into the worker's memory, or of all outputs out of it."""
     for i in range(len(ports) // PORT):
         whole, size = ports[PORT * i + WHOLE], ports[PORT * i + BYTES]
@@ -39,7 +42,7 @@ def exchange_part(ports: Any, own: Any, part: int, output: int) -> None:
 
 
 @jit
-def walk_parts(ports: Any, own: Any, low: int, high: int) -> int:
+def walk_parts(ports: Array, own: Array, low: int, high: int) -> int:
     """Parts low .. high - 1. FINISHED, or the part in which a step saw a REQUIRE fail."""
     for part in range(low, high):
         exchange_part(ports, own, part, 0)

@@ -2,7 +2,7 @@
 
 A program has a row per loop: the address of its code, where the words of its arguments lie for each worker, and its
 units. The first worker walks it, and opens the rows that are shared, one after the other, to whoever is there to help
-(see `kernels.helpers`). Each worker takes pieces of its own part of a row's units, then what is left of the others'
+(see `mailbox`). Each worker takes pieces of its own part of a row's units, then what is left of the others'
 parts; the first one goes on when all pieces are done. Only imported when the JIT is on.
 
 A worker takes half of the units that are left in a part, so that what is taken at once lies together, and the last
@@ -13,11 +13,14 @@ helpers from its upper end. Only imported when the JIT is on.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import inline, intrinsic, ir, jit, numba_types
 from .._jit.llvm import I64
 from .atomics import LINE, atomic_add, atomic_load, exchange, load, rest, store, swap
+
+if TYPE_CHECKING:
+    from .._jit.typed import Builder, Compiled, Context, Kind, Number, Typing, Value
 
 WORD: Final = 8  # bytes
 # words of a row
@@ -46,7 +49,7 @@ def state_size(rows: int, workers: int) -> int:
     return rows * (workers + 1) * LINE // WORD
 
 
-def _emit_call(builder: Any, entry: Any, words: Any, size: Any) -> Any:
+def _emit_call(builder: Builder, entry: Value, words: Value, size: Value) -> Value:
     """Call code with `size` words, which may be more than it takes: C leaves it to the caller to drop them."""
     data = builder.inttoptr(words, I64.as_pointer())
     done, unknown = builder.append_basic_block("called"), builder.append_basic_block("unknown")
@@ -68,9 +71,9 @@ def _emit_call(builder: Any, entry: Any, words: Any, size: Any) -> Any:
     return result
 
 
-def _make_call() -> Any:
+def _make_call() -> Compiled:
     @intrinsic
-    def call(typingctx: Any, entry: Any, words: Any, size: Any) -> Any:
+    def call(typingctx: Context, entry: Kind, words: Kind, size: Kind) -> Typing:
         """What the code at an address returns."""
         index = numba_types.int64
         return index(index, index, index), lambda context, builder, signature, args: _emit_call(builder, *args)
@@ -82,12 +85,12 @@ call = _make_call()
 
 
 @inline
-def field(row: int, name: int) -> Any:
+def field(row: int, name: int) -> Number:
     return load(row + name * WORD)
 
 
 @inline
-def run(row: int, worker: int, low: int, high: int) -> Any:
+def run(row: int, worker: int, low: int, high: int) -> Number:
     """Units low .. high - 1 of a row."""
     words = field(row, ARGUMENTS) + worker * field(row, PITCH)
     limits, block = words + field(row, RANGE) * WORD, field(row, BLOCK)
@@ -97,7 +100,7 @@ def run(row: int, worker: int, low: int, high: int) -> Any:
 
 
 @inline
-def take(word: int, units: int, piece: int, end: int) -> Any:
+def take(word: int, units: int, piece: int, end: int) -> Number:
     """A share of the units of a part that are left, from its lower end on, or from its upper end where `end` is UPPER:
     the first of them, and how many: half of them in whole pieces, or a piece.
 

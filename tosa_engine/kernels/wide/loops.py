@@ -6,15 +6,18 @@ Each returns -1, or the flat index of the first output element (of its units) fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._jit import jit
 
+if TYPE_CHECKING:
+    from ...types import Array
+
 
 @jit
-def conv(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) -> int:
+def conv(x: Array, weight: Array, bias: Array, g: Array, out: Array, low: int, high: int) -> int:
     """CONV2D; a unit is one output position (n, oy, ox)."""
     IH, IW, IC, OH, OW, OC, KH, KW = g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8]
     zero, limit, checked = g[15], g[16], g[17] != 0
@@ -49,7 +52,7 @@ def conv(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) 
 
 
 @jit
-def depthwise(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) -> int:
+def depthwise(x: Array, weight: Array, bias: Array, g: Array, out: Array, low: int, high: int) -> int:
     """DEPTHWISE_CONV2D; a unit is one output position (n, oy, ox)."""
     IH, IW, C, OH, OW, M, KH, KW = g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8]
     zero, limit = g[15], g[16]
@@ -79,7 +82,7 @@ def depthwise(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: 
 
 
 @jit
-def matmul(x: Any, y: Any, g: Any, out: Any, sums: Any, low: int, high: int) -> int:
+def matmul(x: Array, y: Array, g: Array, out: Array, sums: Array, low: int, high: int) -> int:
     """MATMUL; a unit is one row (n, h), whose W sums grow together in the order of c."""
     H, W, C, zero, limit = g[1], g[2], g[3], g[5], g[6]
     for unit in range(low, high):

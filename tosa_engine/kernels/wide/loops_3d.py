@@ -6,15 +6,19 @@ REQUIRE fails.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._jit import inline, jit
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Number
+
 
 @inline
-def add_products(x: Any, weight: Any, zero: Any, limit: Any, acc: Any) -> tuple[Any, bool]:
+def add_products(x: Array, weight: Array, zero: Number, limit: Number, acc: Number) -> tuple[Number, bool]:
     """acc plus the products over the channels, and whether a partial sum was beyond the limit."""
     bad = False
     for i in range(len(x)):
@@ -24,7 +28,7 @@ def add_products(x: Any, weight: Any, zero: Any, limit: Any, acc: Any) -> tuple[
 
 
 @jit
-def conv3d(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) -> int:
+def conv3d(x: Array, weight: Array, bias: Array, g: Array, out: Array, low: int, high: int) -> int:
     ID, IH, IW, IC, OD, OH, OW, OC = g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7]
     KD, KH, KW, zero, limit = g[8], g[9], g[10], g[20], g[21]
     for unit in range(low, high):
@@ -48,7 +52,7 @@ def conv3d(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int
 
 
 @jit
-def transpose_conv2d(x: Any, weight: Any, bias: Any, g: Any, out: Any, low: int, high: int) -> int:
+def transpose_conv2d(x: Array, weight: Array, bias: Array, g: Array, out: Array, low: int, high: int) -> int:
     IH, IW, IC, OH, OW, OC, KH, KW = g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7]
     stride_y, stride_x, zero, limit = g[8], g[9], g[12], g[13]
     for unit in range(low, high):

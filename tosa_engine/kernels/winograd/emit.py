@@ -1,12 +1,12 @@
 """The vector code of the integer Winograd convolution: inputs and weights to points, points to outputs.
 
-`winograd.py` derives the formulas. All additions and products wrap like int16 or int32, which keeps them exact.
-Only imported when the JIT is on; `winograd_steps.py` has the plain twins.
+`prepare` derives the formulas. All additions and products wrap like int16 or int32, which keeps them exact.
+Only imported when the JIT is on; `steps` has the plain twins.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -18,8 +18,10 @@ from .transforms import times, to_outputs, to_points, to_reduced, twice, widened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Compiled, Context, Kind, Signature, Typing, Value
 
-def _shapes(builder: Any, tall: Any, wide: Any, emit: Callable[[int, int], None]) -> None:
+
+def _shapes(builder: Builder, tall: Value, wide: Value, emit: Callable[[int, int], None]) -> None:
     """emit(points down, points across) for the shape of a tile, which is known when it runs."""
     done = builder.append_basic_block("shaped")
     which = builder.switch(builder.or_(builder.shl(tall, e.I64(1)), wide), done)
@@ -33,14 +35,14 @@ def _shapes(builder: Any, tall: Any, wide: Any, emit: Callable[[int, int], None]
 
 @intrinsic
 def transform_inputs(
-    typingctx: Any, simd: Any, x: Any, a: Any, copied: Any, start: Any, line: Any, pixel: Any, v: Any, to: Any,
-    point: Any, tall: Any, wide: Any,
-) -> Any:  # fmt: skip
+    typingctx: Context, simd: Kind, x: Kind, a: Kind, copied: Kind, start: Kind, line: Kind, pixel: Kind, v: Kind,
+    to: Kind, point: Kind, tall: Kind, wide: Kind,
+) -> Typing:  # fmt: skip
     """plain_inputs of the array `a` where `copied` isn't 0, else of `x`."""
     index = numba_types.int64
     sig = numba_types.void(simd, x, a, index, index, index, index, v, index, index, index, index)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         kinds, lanes = signature.args, 2 * signature.args[0].variant.lanes
         _, _, _, copied, start, line, pixel, _, to, point, tall, wide = args
         sources = [e.pointer(context, builder, kinds[i], args[i], e.I8) for i in (1, 2)]
@@ -67,18 +69,20 @@ def transform_inputs(
 
 
 @intrinsic
-def transform_weights(typingctx: Any, simd: Any, w: Any, start: Any, pairs: Any, u: Any, to: Any, point: Any) -> Any:
+def transform_weights(
+    typingctx: Context, simd: Kind, w: Kind, start: Kind, pairs: Kind, u: Kind, to: Kind, point: Kind
+) -> Typing:
     """plain_weights of a vector of columns."""
     index = numba_types.int64
     sig = numba_types.void(simd, w, index, index, u, index, index)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         kinds, lanes = signature.args, signature.args[0].variant.lanes
         _, _, start, pairs, _, to, point = args
         source = builder.gep(e.pointer(context, builder, kinds[1], args[1], e.I8), [start])
         target = builder.gep(e.pointer(context, builder, kinds[4], args[4], e.I16), [to])
 
-        def pair(source: Any, target: Any) -> list[Any]:
+        def pair(source: Value, target: Value) -> list[Value]:
             taps = [widened(builder, source, e.I64(tap * 2 * lanes), 2 * lanes) for tap in range(TAPS)]
             for i, row in enumerate(twice(builder, [taps[:3], taps[3:6], taps[6:]], to_reduced)):
                 for j, value in enumerate(row):
@@ -91,7 +95,9 @@ def transform_weights(typingctx: Any, simd: Any, w: Any, start: Any, pairs: Any,
     return sig, codegen
 
 
-def _sums(builder: Any, m: Any, at: Any, columns: Any, seed: Any, shape: Sequence[int]) -> list[tuple[int, int, Any]]:
+def _sums(
+    builder: Builder, m: Value, at: Value, columns: Value, seed: Value, shape: Sequence[int]
+) -> list[tuple[int, int, Value]]:
     """64 times the sums of a tile's outputs as vectors, with their row and column; `shape` is that of the points."""
     loaded = [
         [
@@ -110,13 +116,14 @@ def _sums(builder: Any, m: Any, at: Any, columns: Any, seed: Any, shape: Sequenc
 
 @intrinsic
 def transform_products(
-    typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any, tall: Any, wide: Any
-) -> Any:
+    typingctx: Context, simd: Kind, m: Kind, start: Kind, columns: Kind, seed: Kind, channel: Kind, c: Kind, tall: Kind,
+    wide: Kind,
+) -> Typing:  # fmt: skip
     """plain_outputs."""
     index = numba_types.int64
     sig = numba_types.void(simd, m, index, index, seed, index, c, index, index)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         kinds, lanes = signature.args, signature.args[0].variant.lanes
         _, _, start, columns, _, channel, _, tall, wide = args
         products, seeds, c = (e.pointer(context, builder, kinds[i], args[i], e.I32) for i in (1, 4, 6))
@@ -135,20 +142,20 @@ def transform_products(
     return sig, codegen
 
 
-def _make(double: bool) -> Any:
+def _make(double: bool) -> Compiled:
     """`double`: products are rounded first, as DOUBLE_ROUND does."""
 
     @intrinsic
     def transform_and_scale(
-        typingctx: Any, simd: Any, m: Any, start: Any, columns: Any, seed: Any, channel: Any, c: Any, e32: Any,
-        pitch: Any, limits: Any, out: Any, to: Any, line: Any, pixel: Any, tall: Any, wide: Any, height: Any,
-        width: Any,
-    ) -> Any:  # fmt: skip
+        typingctx: Context, simd: Kind, m: Kind, start: Kind, columns: Kind, seed: Kind, channel: Kind, c: Kind,
+        e32: Kind, pitch: Kind, limits: Kind, out: Kind, to: Kind, line: Kind, pixel: Kind, tall: Kind, wide: Kind,
+        height: Kind, width: Kind,
+    ) -> Typing:  # fmt: skip
         """`winograd_steps.finish` of GROUP channels, where 64 times a sum with its bias fits int32."""
         index = numba_types.int64
         sig = numba_types.void(simd, m, index, index, seed, index, c, e32, index, limits, out, *[index] * 7)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             kinds, lanes = signature.args, signature.args[0].variant.lanes
             _, _, start, columns, _, channel, _, _, pitch, _, _, to, line, pixel, tall, wide, height, width = args
             element = ir.IntType(kinds[10].dtype.bitwidth)

@@ -8,7 +8,7 @@ products are made at each of the 36 points, and transformed back.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._jit import inline, jit, native
 from ..layout.lines import copy, fill
@@ -52,9 +52,14 @@ from .places import (
 )
 from .steps import WHOLE_TILES, finish, plain_inputs, plain_product, plain_weights, product, vector
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.typed import Compiled, Number
+    from .._jit.variants import Variant
+
 
 @jit
-def copy_window(x: Any, g: Any, image: int, top: int, left: int, a: Any) -> None:
+def copy_window(x: Array, g: Array, image: int, top: int, left: int, a: Array) -> None:
     """a[WINDOW, WINDOW, CHUNKS * CHUNK] = pixels from (top, left) on; the zero point outside of the input."""
     depth, whole = g[DEPTH], g[CHUNKS] * CHUNK
     before, end = min(max(0, -left), WINDOW), max(0, min(WINDOW, g[IN_WIDTH] - left))
@@ -74,7 +79,7 @@ def copy_window(x: Any, g: Any, image: int, top: int, left: int, a: Any) -> None
 
 
 @inline
-def counts(g: Any) -> tuple[int, int, int]:
+def counts(g: Array) -> tuple[int, int, int]:
     """Of the tiles that are tall only, tall, and of those that aren't neither."""
     narrow = g[BATCH] * g[TALL] * (g[TILES_X] - g[WIDE])
     tall = g[BATCH] * g[TALL] * g[TILES_X]
@@ -82,7 +87,7 @@ def counts(g: Any) -> tuple[int, int, int]:
 
 
 @inline
-def place(g: Any, tile: int) -> tuple[int, int, int, int, int]:
+def place(g: Array, tile: int) -> tuple[int, int, int, int, int]:
     """Image, first output row and column of a tile, and whether it is tall and wide."""
     narrow, tall, some = counts(g)
     is_tall, is_wide = int(tile < tall), int(narrow <= tile < some)
@@ -98,7 +103,7 @@ def place(g: Any, tile: int) -> tuple[int, int, int, int, int]:
 
 
 @inline
-def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v: Any, c: Any) -> None:
+def transform_tiles(simd: Variant, x: Array, g: Array, first: int, count: int, a: Array, v: Array, c: Array) -> None:
     """The points of the tiles from `first` on, as v[point, block, chunk, row, CHUNK]."""
     depth = g[CHUNKS] * CHUNK
     for t in range(count):
@@ -121,14 +126,14 @@ def transform_tiles(simd: Any, x: Any, g: Any, first: int, count: int, a: Any, v
 
 
 @inline
-def part_of_weights(g: Any, panel: int, part: int, chunk: int) -> Any:
+def part_of_weights(g: Array, panel: int, part: int, chunk: int) -> Number:
     """Where the weights of a vector of columns begin in w[vector, chunk, pair of channels, tap, column, 2]."""
     vectors = g[COLUMNS] // g[LANES]
     return ((panel * vectors + part) * g[CHUNKS] + chunk) * PAIRS * TAPS * 2 * g[LANES]
 
 
 @inline
-def transform_chunks(simd: Any, g: Any, panel: int, chunk: int, chunks: int, w: Any, u: Any) -> None:
+def transform_chunks(simd: Variant, g: Array, panel: int, chunk: int, chunks: int, w: Array, u: Array) -> None:
     """The points of a panel's weights for some chunks, without FACTORS, as u[point, pair, COLUMNS, 2]."""
     lanes = g[LANES]
     for part in range(g[COLUMNS] // lanes):
@@ -140,7 +145,7 @@ def transform_chunks(simd: Any, g: Any, panel: int, chunk: int, chunks: int, w: 
 
 
 @inline
-def fetch_chunks(simd: Any, g: Any, panel: int, chunk: int, p: int, w: Any) -> None:
+def fetch_chunks(simd: Variant, g: Array, panel: int, chunk: int, p: int, w: Array) -> None:
     """Bring a share of the weights that are transformed next to a cache: all of them, for all points p."""
     parts = g[COLUMNS] // g[LANES]
     size = g[LATE] * PAIRS * TAPS * 2 * g[LANES] * parts // POINTS
@@ -153,7 +158,9 @@ def fetch_chunks(simd: Any, g: Any, panel: int, chunk: int, p: int, w: Any) -> N
 
 
 @inline
-def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any, w: Any, u: Any, m: Any) -> None:
+def multiply_panel(
+    simd: Variant, g: Array, panel: int, first: int, count: int, v: Array, w: Array, u: Array, m: Array
+) -> None:
     """The products of all points with the weights of one panel, as m[tile, point, COLUMNS]. Weights that come late are
     transformed some chunks at a time, so that they stay in a cache.
     """
@@ -187,7 +194,7 @@ def multiply_panel(simd: Any, g: Any, panel: int, first: int, count: int, v: Any
 
 
 @inline
-def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
+def multiply_few(simd: Variant, g: Array, panel: int, v: Array, w: Array, m: Array) -> None:
     """The same for all tiles at once, which are FEW."""
     lanes = g[LANES]
     narrow, tall, some = counts(g)
@@ -197,13 +204,13 @@ def multiply_few(simd: Any, g: Any, panel: int, v: Any, w: Any, m: Any) -> None:
         product.multiply_few(simd, g[TILES], tall, each, g[ROWS], v, g[POINT], w, start, m, part * lanes, g[CHUNKS])
 
 
-def _conv(scaled: Any) -> Any:
-    """The loop; `scaled` is the end of whole tiles whose sums have 26 bits."""
+def _storing(scaled: Compiled) -> Compiled:
+    """The end of a unit; `scaled` is that of whole tiles whose sums have 26 bits."""
 
     @inline
     def store_panel(
-        simd: Any, g: Any, panel: int, first: int, count: int, m: Any, seed: Any, c: Any, e32: Any, e64: Any,
-        limits: Any, out: Any,
+        simd: Variant, g: Array, panel: int, first: int, count: int, m: Array, seed: Array, c: Array, e32: Array,
+        e64: Array, limits: Array, out: Array,
     ) -> None:  # fmt: skip
         """The outputs of the tiles from `first` on, for one panel of channels."""
         columns, pixel = g[COLUMNS], g[CHANNELS]
@@ -229,10 +236,17 @@ def _conv(scaled: Any) -> Any:
                             tall, wide, height, width, some,
                         )  # fmt: skip
 
+    return store_panel
+
+
+def _conv(scaled: Compiled) -> Compiled:
+    """The loop; `scaled` as for `_storing`."""
+    store_panel = _storing(scaled)
+
     @jit
     def conv(
-        simd: Any, x: Any, u: Any, w: Any, g: Any, seed: Any, e32: Any, e64: Any, limits: Any, out: Any, v: Any,
-        a: Any, m: Any, c: Any, late: Any, low: int, high: int,
+        simd: Variant, x: Array, u: Array, w: Array, g: Array, seed: Array, e32: Array, e64: Array, limits: Array,
+        out: Array, v: Array, a: Array, m: Array, c: Array, late: Array, low: int, high: int,
     ) -> int:  # fmt: skip
         """CONV2D of int8, 3 x 3, with the epilogue: bias, scale, zero point, clip."""
         weights = late if g[LATE] != 0 else u

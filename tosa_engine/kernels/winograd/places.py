@@ -17,7 +17,7 @@ GROUP: Final = 16  # output channels that the epilogue takes at once
 INVERSE_OF_9: Final = pow(9, -1, 1 << 32)
 SHIFT: Final = 6  # and takes away the 64
 ROUNDED: Final = 1 << (30 + SHIFT - 32)  # what DOUBLE_ROUND adds to the high word of 64 times a product
-# rows of the epilogue's parameters that `transform_and_scale` reads, behind those of `scale`: for values times 64
+# rows of the epilogue's parameters that `transform_and_scale` reads, after those of `scale.places`: for values times 64
 RIGHT_64: Final = 5
 HALF_64: Final = 6
 

@@ -5,7 +5,7 @@ Formula. For a 6 x 6 window d of the input, and 3 x 3 weights g without their ze
     A^T [(G g G^T) .* (B^T d B)] A = 576 y,    summed over the input channels before A is applied,
 
 where y is the 4 x 4 block of sums of products and .* multiplies entry by entry. These are the matrices of
-F(4 x 4, 3 x 3) for the points 0, 1, -1, 2, infinity and -2 with integer entries (`winograd_matrices`). The usual G has
+F(4 x 4, 3 x 3) for the points 0, 1, -1, 2, infinity and -2 with integer entries (`matrices`). The usual G has
 the rows (1, 0, 0) / 4, -(1, 1, 1) / 6, -(1, -1, 1) / 6, (1, 2, 4) / 24, (0, 0, 1) and (1, -2, 4) / 24. Here they are
 24 times as large, but for the last but one, whose 24 is 3 in G and 8 in A. There are 36 products for 16 sums of 9.
 

@@ -1,12 +1,12 @@
 """The products of the integer Winograd convolution, at each point: with weights that are transformed, or, for a few
 tiles, with weights that are transformed in registers on the way.
 
-Only imported when the JIT is on; `winograd_steps.py` has the plain twins.
+Only imported when the JIT is on; `steps` has the plain twins.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .._jit import intrinsic, ir, numba_types
 from .._jit import llvm as e
@@ -17,6 +17,7 @@ from .transforms import times, to_reduced, widened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .._jit.typed import Builder, Context, Kind, Phi, Signature, Typing, Value
     from .._jit.variants import Variant
 
 UNROLL: Final = 2  # steps along K in one turn of the loop; with 4, AVX2 needs more registers than there are
@@ -26,13 +27,13 @@ DISTANCE: Final = 4096  # bytes from weights that are multiplied to those that a
 AHEAD: Final = 48  # bytes of the next weights that are fetched in a step: those of a pair in WINDOW steps
 
 
-def _begin(builder: Any, m: Any, places: Sequence[Any], again: Any, lanes: int) -> list[Any]:
+def _begin(builder: Builder, m: Value, places: Sequence[Value], again: Value, lanes: int) -> Sequence[Value]:
     """What is at the places of `m` where `again`, otherwise zeros."""
     kind, entry = e.vector(e.I32, lanes), builder.block
     with builder.if_then(again):
         loaded = [e.load(builder, m, place, kind, 4) for place in places]
         inside = builder.block
-    found = []
+    found: list[Phi] = []
     for value in loaded:
         found.append(builder.phi(kind))
         found[-1].add_incoming(e.constant(lanes, e.I32, 0), entry)
@@ -40,14 +41,14 @@ def _begin(builder: Any, m: Any, places: Sequence[Any], again: Any, lanes: int) 
     return found
 
 
-def _multiplied(builder: Any, sums: Sequence[Any], factor: Any) -> list[Any]:
+def _multiplied(builder: Builder, sums: Sequence[Value], factor: Value) -> Sequence[Value]:
     """The sums times a factor, which is 1 as a rule."""
     entry, lanes = builder.block, sums[0].type.count
     with builder.if_then(builder.icmp_signed("!=", factor, e.I64(1))):
         factors = e.spread(builder, builder.trunc(factor, e.I32), lanes)
         products = [builder.mul(value, factors) for value in sums]
         inside = builder.block
-    found = []
+    found: list[Phi] = []
     for value, product in zip(sums, products, strict=True):
         found.append(builder.phi(value.type))
         found[-1].add_incoming(value, entry)
@@ -56,8 +57,8 @@ def _multiplied(builder: Any, sums: Sequence[Any], factor: Any) -> list[Any]:
 
 
 def emit_product(
-    builder: Any, variant: Variant, rows: int, pitch: Any, v: Any, u: Any, m: Any, chunks: Any, again: Any,
-    factor: Any, fetched: Any,
+    builder: Builder, variant: Variant, rows: int, pitch: Value, v: Value, u: Value, m: Value, chunks: Value,
+    again: Value, factor: Value, fetched: Value,
 ) -> None:  # fmt: skip
     """m[rows, COLUMNS] = products of pairs times `factor`; `v`, `u` and `m` point to 32 bits. Before the address
     `fetched`, weights are brought to the second-level cache DISTANCE ahead.
@@ -67,7 +68,7 @@ def emit_product(
     vnni = any("vnni" in need for need in variant.needs)
     turn = builder.mul(pitch, e.I64(PAIRS))
 
-    def steps(v: Any, u: Any, *sums: Any) -> list[Any]:
+    def steps(v: Value, u: Value, *sums: Value) -> list[Value]:
         new = list(sums)
         # no condition that is known ahead of the loop, of which the compiler would make two
         with builder.if_then(builder.icmp_unsigned("<", builder.ptrtoint(u, e.I64), fetched)):
@@ -82,7 +83,7 @@ def emit_product(
                     new[i] = e.multiply_pairs(builder, new[i], pair, weight, vnni=vnni, x86=variant.x86)
         return [builder.gep(v, [e.I64(UNROLL)]), builder.gep(u, [e.I64(UNROLL * columns)]), *new]
 
-    def chunk(v: Any, u: Any, *sums: Any) -> list[Any]:
+    def chunk(v: Value, u: Value, *sums: Value) -> list[Value]:
         new = e.repeat(builder, e.I64(PAIRS // UNROLL), [v, u, *sums], steps)
         return [builder.gep(v, [turn]), *new[1:]]
 
@@ -95,14 +96,14 @@ def emit_product(
 
 @intrinsic
 def multiply(
-    typingctx: Any, simd: Any, rows: Any, pitch: Any, v: Any, first: Any, u: Any, start: Any, m: Any, to: Any,
-    chunks: Any, again: Any, factor: Any, fetched: Any,
-) -> Any:  # fmt: skip
+    typingctx: Context, simd: Kind, rows: Kind, pitch: Kind, v: Kind, first: Kind, u: Kind, start: Kind, m: Kind,
+    to: Kind, chunks: Kind, again: Kind, factor: Kind, fetched: Kind,
+) -> Typing:  # fmt: skip
     """plain_product; weights are fetched up to the element `fetched`, 0 for none."""
     index = numba_types.int64
     sig = numba_types.void(simd, index, index, v, index, u, index, m, index, index, numba_types.boolean, index, index)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         kinds, variant = signature.args, signature.args[0].variant
         _, rows, pitch, _, first, _, start, _, to, chunks, again, factor, fetched = args
         again = builder.icmp_unsigned("!=", again, again.type(0))
@@ -125,13 +126,13 @@ def multiply(
     return sig, codegen
 
 
-def _prefetch(builder: Any, address: Any) -> None:
+def _prefetch(builder: Builder, address: Value) -> None:
     """To read, into the second-level cache."""
     kind = ir.FunctionType(ir.VoidType(), [address.type, e.I32, e.I32, e.I32])
     builder.call(e.declare(builder, kind, "llvm.prefetch.p0"), [address, e.I32(0), e.I32(2), e.I32(1)])
 
 
-def _sums_of_bytes(builder: Any, w: Any, at: int, factors: tuple[int, int]) -> Any:
+def _sums_of_bytes(builder: Builder, w: Value, at: int, factors: tuple[int, int]) -> Value:
     """int16 from neighbouring bytes, each times its factor of 0 to 127; the bytes begin at `at`."""
     kind = e.vector(e.I8, 2 * 2 * FEWEST_LANES)
     numbers = ir.Constant(kind, list(factors) * (kind.count // 2))
@@ -140,7 +141,7 @@ def _sums_of_bytes(builder: Any, w: Any, at: int, factors: tuple[int, int]) -> A
     return builder.call(function, [numbers, e.load(builder, w, e.I64(at), kind, 1)])
 
 
-def _line_of_weights(builder: Any, i: int, w: Any) -> list[Any]:
+def _line_of_weights(builder: Builder, i: int, w: Value) -> list[Value]:
     """Row i of REDUCED g, for weights in the order of `winograd.for_few`."""
     first, middle, last = (int(factor) for factor in REDUCED[i])
     size = 2 * FEWEST_LANES
@@ -155,8 +156,8 @@ def _line_of_weights(builder: Any, i: int, w: Any) -> list[Any]:
 
 
 def emit_few(
-    builder: Any, variant: Variant, i: int, rows: int, wide: range, pitch: Any, v: Any, point: Any, w: Any, ahead: Any,
-    m: Any, chunks: Any,
+    builder: Builder, variant: Variant, i: int, rows: int, wide: range, pitch: Value, v: Value, point: Value, w: Value,
+    ahead: Value, m: Value, chunks: Value,
 ) -> None:  # fmt: skip
     """m[row, point (i, j), column] for all j, a vector of columns and `rows` rows, of which `wide` ones have all j.
 
@@ -169,7 +170,7 @@ def emit_few(
     size = 2 * lanes
     sums_at = [(j, r) for j in range(WINDOW) for r in (range(rows) if j < WINDOW - 1 else wide)]
 
-    def step(w: Any, ahead: Any, *carried: Any) -> list[Any]:
+    def step(w: Value, ahead: Value, *carried: Value) -> list[Value]:
         lines, new = carried[:WINDOW], list(carried[WINDOW:])
         _prefetch(builder, ahead)
         if i == 0:
@@ -183,7 +184,7 @@ def emit_few(
         moved = [builder.gep(line, [e.I64(1)]) for line in lines]
         return [builder.gep(w, [e.I64(TAPS * size)]), builder.gep(ahead, [e.I64(AHEAD)]), *moved, *new]
 
-    def chunk(w: Any, ahead: Any, *carried: Any) -> list[Any]:
+    def chunk(w: Value, ahead: Value, *carried: Value) -> list[Value]:
         w, ahead, *new = e.repeat(builder, e.I64(PAIRS), [w, ahead, *carried], step)
         lines = [builder.gep(line, [turn]) for line in carried[:WINDOW]]
         return [w, ahead, *lines, *new[WINDOW:]]
@@ -204,9 +205,9 @@ def _rows_of_each(i: int) -> tuple[int, range]:
 
 @intrinsic
 def multiply_few(
-    typingctx: Any, simd: Any, rows: Any, tall: Any, each: Any, pitch: Any, v: Any, point: Any, w: Any, start: Any,
-    m: Any, to: Any, chunks: Any,
-) -> Any:  # fmt: skip
+    typingctx: Context, simd: Kind, rows: Kind, tall: Kind, each: Kind, pitch: Kind, v: Kind, point: Kind, w: Kind,
+    start: Kind, m: Kind, to: Kind, chunks: Kind,
+) -> Typing:  # fmt: skip
     """plain_weights and plain_product of a vector of columns and `rows` <= FEW tiles, of which the first `tall` ones
     are tall. `each` is 1 where there is one tile of each shape, which all have the points they need, and no others.
     Elsewhere points that a tile misses get any values.
@@ -214,7 +215,7 @@ def multiply_few(
     index = numba_types.int64
     sig = numba_types.void(simd, index, index, index, index, v, index, w, index, m, index, index)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         kinds, variant = signature.args, signature.args[0].variant
         _, rows, tall, each, pitch, _, point, _, start, _, to, chunks = args
         if variant.lanes < FEWEST_LANES:
@@ -241,14 +242,14 @@ def multiply_few(
 
 
 @intrinsic
-def fetch(typingctx: Any, w: Any, start: Any, size: Any) -> Any:
+def fetch(typingctx: Context, w: Kind, start: Kind, size: Kind) -> Typing:
     """Bring `size` bytes of an array to the second-level cache."""
     index = numba_types.int64
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
         data = builder.gep(e.pointer(context, builder, signature.args[0], args[0], e.I8), [args[1]])
 
-        def line(i: Any, none: list[Any]) -> list[Any]:
+        def line(i: Value, none: list[Value]) -> list[Value]:
             _prefetch(builder, builder.gep(data, [i]))
             return none
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,13 +11,18 @@ from ..scale.accumulators import scale_rows
 from .matrices import A_T, A_T_SHORT, B_T, B_T_SHORT, REDUCED
 from .places import CHUNK, GROUP, INVERSE_OF_9, PAIRS, POINTS, SHIFT, TAPS, TILE, WINDOW
 
+if TYPE_CHECKING:
+    from ...types import Array
+    from .._jit.variants import Variant
+
 if JIT:
     from . import emit as winograd_emit
     from . import product as winograd_product
 
+    # modules whose functions compiled code takes; without the JIT, nothing does
     vector: Any = winograd_emit
     product: Any = winograd_product
-    WHOLE_TILES: Any = winograd_emit.transform_and_scale, winograd_emit.transform_and_scale_rounded
+    WHOLE_TILES: tuple[Any, Any] = winograd_emit.transform_and_scale, winograd_emit.transform_and_scale_rounded
 else:
     vector = product = None
     WHOLE_TILES = None, None
@@ -25,7 +30,7 @@ else:
 
 @inline
 def plain_inputs(
-    a: Any, start: int, line: int, pixel: int, v: Any, to: int, point: int, tall: int, wide: int, c: Any
+    a: Array, start: int, line: int, pixel: int, v: Array, to: int, point: int, tall: int, wide: int, c: Array
 ) -> None:
     """v[to + p * point + j] = (B^T d B)[p] for the pixels d of `a` from `start` on and CHUNK neighbours j.
 
@@ -50,7 +55,7 @@ def plain_inputs(
 
 
 @inline
-def plain_weights(w: Any, start: int, lanes: int, columns: int, pairs: int, u: Any, to: int, point: int) -> None:
+def plain_weights(w: Array, start: int, lanes: int, columns: int, pairs: int, u: Array, to: int, point: int) -> None:
     """u[to + p * point + (pair, column, 2)] = (REDUCED g REDUCED^T)[p] for the weights
     g = w[start + (pair, tap, column, 2)] of `lanes` columns.
     """
@@ -67,7 +72,7 @@ def plain_weights(w: Any, start: int, lanes: int, columns: int, pairs: int, u: A
 
 @inline
 def plain_product(
-    rows: int, pitch: int, columns: int, v: Any, first: int, u: Any, start: int, m: Any, to: int, chunks: int,
+    rows: int, pitch: int, columns: int, v: Array, first: int, u: Array, start: int, m: Array, to: int, chunks: int,
     again: bool, factor: int,
 ) -> None:  # fmt: skip
     """m[to + r * POINTS * columns + j] = `factor` times the sum over channels i of v[r, i] * u[i, j], modulo 2^32;
@@ -87,7 +92,9 @@ def plain_product(
 
 
 @inline
-def plain_outputs(m: Any, start: int, columns: int, seed: Any, channel: int, c: Any, tall: int, wide: int) -> None:
+def plain_outputs(
+    m: Array, start: int, columns: int, seed: Array, channel: int, c: Array, tall: int, wide: int
+) -> None:
     """c[(i * TILE + j) * GROUP + n] = the sum of output pixel (i, j) of a tile, moved as `seed` says.
 
     The points of channel n are m[start + p * columns + n].
@@ -107,8 +114,9 @@ def plain_outputs(m: Any, start: int, columns: int, seed: Any, channel: int, c: 
 
 @inline
 def finish(
-    simd: Any, m: Any, start: int, columns: int, seed: Any, channel: int, c: Any, e32: Any, e64: Any, pitch: int,
-    limits: Any, out: Any, to: int, line: int, pixel: int, tall: int, wide: int, height: int, width: int, count: int,
+    simd: Variant, m: Array, start: int, columns: int, seed: Array, channel: int, c: Array, e32: Array, e64: Array,
+    pitch: int, limits: Array, out: Array, to: int, line: int, pixel: int, tall: int, wide: int, height: int,
+    width: int, count: int,
 ) -> None:  # fmt: skip
     """The first height x width outputs of a tile, scaled and stored: `count` channels from `channel` on."""
     if native(simd):

@@ -5,7 +5,7 @@ All of them add and multiply by small integers, and wrap like int16 or int32. On
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._jit import llvm as e
 from .places import WINDOW
@@ -13,12 +13,14 @@ from .places import WINDOW
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .._jit.typed import Builder, Value
 
-def times(builder: Any, value: Any, factor: int) -> Any:
+
+def times(builder: Builder, value: Value, factor: int) -> Value:
     return value if factor == 1 else builder.mul(value, e.constant(value.type.count, value.type.element, factor))
 
 
-def to_points(builder: Any, d: Sequence[Any]) -> list[Any]:
+def to_points(builder: Builder, d: Sequence[Value]) -> list[Value]:
     """B^T d for six vectors, or for five."""
     add, sub = builder.add, builder.sub
 
@@ -34,14 +36,14 @@ def to_points(builder: Any, d: Sequence[Any]) -> list[Any]:
     return [first, one, other, times(builder, a, 4), times(builder, sub(b, times(builder, a, 2)), 2)]
 
 
-def to_reduced(builder: Any, g: Sequence[Any]) -> list[Any]:
+def to_reduced(builder: Builder, g: Sequence[Value]) -> list[Value]:
     """REDUCED g for three vectors."""
     add, sub = builder.add, builder.sub
     ends, even, double = add(g[0], g[2]), add(g[0], times(builder, g[2], 4)), add(g[1], g[1])
     return [g[0], add(ends, g[1]), sub(ends, g[1]), add(even, double), g[2], sub(even, double)]
 
 
-def to_outputs(builder: Any, m: Sequence[Any]) -> list[Any]:
+def to_outputs(builder: Builder, m: Sequence[Value]) -> list[Value]:
     """A^T m for six vectors, or for five."""
     add, sub = builder.add, builder.sub
     s, d = add(m[1], m[2]), sub(m[1], m[2])
@@ -54,12 +56,14 @@ def to_outputs(builder: Any, m: Sequence[Any]) -> list[Any]:
     return [add(m[0], add(s, t)), add(d, add(u, u)), add(s, times(builder, t, 4)), last]
 
 
-def twice(builder: Any, values: Sequence[Sequence[Any]], transform: Callable[..., list[Any]]) -> list[list[Any]]:
+def twice(
+    builder: Builder, values: Sequence[Sequence[Value]], transform: Callable[..., list[Value]]
+) -> list[list[Value]]:
     """The transform of the columns, then of the rows, of values[row][column]."""
     columns = [transform(builder, column) for column in zip(*values, strict=True)]
     return [transform(builder, row) for row in zip(*columns, strict=True)]
 
 
-def widened(builder: Any, data: Any, at: Any, lanes: int) -> Any:
+def widened(builder: Builder, data: Value, at: Value, lanes: int) -> Value:
     """int16 from bytes."""
     return builder.sext(e.load(builder, data, at, e.vector(e.I8, lanes), 1), e.vector(e.I16, lanes))
