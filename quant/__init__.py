@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tosa_engine.frontends.nnef.files import graph_quant
+    from tosa_engine.formats import read_hints, write_hints
     from tosa_engine.qparams import sidecar
     from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MULTIPLIER_VERSION", "Calibration", "LayerRule", "Method", "Options", "Report", "Result", "Scheme", "attach",
-    "calibrate", "dequantize_array", "from_statistics", "graph_quant", "quantize", "quantize_array",
-    "quantize_from_samples", "report", "sidecar",
+    "calibrate", "dequantize_array", "from_statistics", "quantize", "quantize_array",
+    "quantize_from_samples", "read_hints", "report", "sidecar", "write_hints",
 ]  # fmt: skip
 
 _MODULES = {
-    "graph_quant": "tosa_engine.frontends.nnef.files.graph_quant",
     "report": "quant.report",
     "sidecar": "tosa_engine.qparams.sidecar",
 }
 _HOMES = {
+    "tosa_engine.formats": ("read_hints", "write_hints"),
     "tosa_engine.qparams.arrays": ("dequantize_array", "quantize_array"),
     "quant.calibration.calibrate": ("Calibration", "Scheme", "attach", "calibrate", "from_statistics"),
     "quant.calibration.methods": ("Method",),

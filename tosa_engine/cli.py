@@ -6,14 +6,15 @@ import argparse
 import os
 import sys
 import traceback
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, NoReturn
 
 from .commands import GROUP
 from .errors import Problems, TosaEngineError, UsageError
+from .plugins import added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.metadata import EntryPoint
 
     from .commands import Command
 
@@ -92,14 +93,17 @@ def _build_parser(argv: list[str]) -> _Parser:
     parser = _Parser(prog="tosa-engine", description="Exact integer inference for TOSA graphs.", epilog=EPILOG)
     _add_common(parser)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands")
-    found = {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)}
+    found = {entry.name: entry for entry in added(GROUP)}
     if not found:
         raise UsageError("no commands are installed; install the package first: pip install .")
     called = next((word for word in argv if not word.startswith("-")), None)
     for entry in [found[called]] if called in found else found.values():
         command = _load(entry)
         verb = verbs.add_parser(entry.name, help=command.help, description=command.help)
-        command.add_arguments(verb)
+        try:
+            command.add_arguments(verb)
+        except argparse.ArgumentError as problem:  # a format has a flag that the verb has, too
+            raise UsageError(f"the command '{entry.name}' ({entry.value}) and its formats: {problem}") from problem
         _add_common(verb)
         verb.set_defaults(command=command)
     return parser

@@ -1,44 +1,23 @@
-"""Any model file becomes a graph: `load` looks at what kind it is and asks the reader of that kind."""
+"""Any model file becomes a graph: `load` opens it by the format that its name tells."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .errors import UsageError
+from .formats import open_model
 
 if TYPE_CHECKING:
     import os
 
     from .graph import Graph
 
-KINDS = "an .nnef folder, an .nnef.tgz or .tar, a .tosa or a .json file"
-NNEF_ARCHIVES = (".nnef.tgz", ".nnef.tar.gz", ".nnef.tar", ".tar")
 
+def load(path: str | os.PathLike[str], **options: Any) -> Graph:
+    """The graph of a model of any of `tosa_engine.formats`, whose `options` of opening are taken by name.
 
-def is_nnef(path: Path) -> bool:
-    """Whether a model is an NNEF document, by its name."""
-    return path.is_dir() or path.name.endswith(NNEF_ARCHIVES)
+    The model's own quantization is applied: its QParams are on the tensors, stored codes become real numbers.
 
-
-def load(path: str | os.PathLike[str], *, inverted_scales: bool | None = None) -> Graph:
-    """Read a model: an NNEF folder, `.nnef.tgz` or `.tar` as a TOSA-FP graph, `.tosa` and `.json` as they are.
-
-    An NNEF model's own graph.quant is applied: its QParams are on the tensors, stored codes become real numbers.
-    `inverted_scales` says whether its scales are upside down (None: what looks like it is refused).
-
-    Raises FileNotFoundError, UsageError when the name tells no kind, DataError or ParseError when the content is
-    damaged, Unsupported or Problems when it uses what this engine doesn't know.
+    Raises FileNotFoundError, UsageError when the name tells no format or the format has no such option, DataError or
+    ParseError when the content is damaged, Unsupported or Problems when it uses what this engine doesn't know.
     """
-    found = Path(path)
-    if not found.exists():
-        raise FileNotFoundError(2, "no such model", str(path))
-    if is_nnef(found):
-        from .frontends import nnef
-
-        return nnef.load(found, inverted_scales=inverted_scales)
-    if found.suffix in (".tosa", ".json"):
-        from . import serialize
-
-        return serialize.read(found)
-    raise UsageError(f"can't tell what '{found}' is by its name: a model is {KINDS}")
+    return open_model(path, **options).graph()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant import graph_quant, quantize_array, report
+from quant import quantize_array, read_hints, report
 from tosa_engine import Session, cli
 from tosa_engine.load import load
 
@@ -55,7 +55,7 @@ def run_demo(out: Path = OUT, images: int | None = None, calibration: int = 200)
     verb("check", out / "digits.tosa", "--profile", "PRO-INT")
 
     heading("Run", len(test_images), "test images in float and in integers")
-    qparams = graph_quant.read(out / "graph.quant")
+    qparams = read_hints(out / "graph.quant")
     stored_images = quantize_array(test_images, qparams["input"])
     float_scores = classify("float", MODEL, test_images, labels)
     integer_scores = classify("integer", out / "digits.tosa", stored_images, labels)

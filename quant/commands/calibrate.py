@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import add_model, add_nnef, at_least, inverted_of, load_model
+from tosa_engine.commands.common import add_model, add_options, at_least, open_source
 from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
 from tosa_engine.errors import DataError, UsageError
+from tosa_engine.formats import hint_file, hint_suffixes, write_hints
 
-from .tools import QUANT_FILE, check_output, filters, needs_floats, warn
+from .tools import check_output, needs_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +33,13 @@ class _Calibrate:
     """`calibrate MODEL --data FILE|DIR [-o graph.quant]`, `... --resume`, `calibrate MODEL --merge FILE ...`."""
 
     name = "calibrate"
-    help = "find the ranges of a float model's tensors on real data and write graph.quant"
+    help = f"find the ranges of a float model's tensors on real data and write {hint_file().name}"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
-        add_nnef(parser)
-        parser.add_argument("-o", "--output", metavar="FILE", default=QUANT_FILE, help=f"default: {QUANT_FILE}")
+        add_options(parser, self.name)
+        usual = hint_file().name
+        parser.add_argument("-o", "--output", metavar="FILE", default=usual, help=f"default: {usual}")
         add_data(parser)
         add_scheme(parser)
         work = parser.add_argument_group("long runs")
@@ -55,23 +57,24 @@ class _Calibrate:
         work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
 
     def run(self, args: argparse.Namespace) -> int:
-        from tosa_engine.frontends.nnef.files import graph_quant
-
         from ..calibration.calibrate import from_statistics
 
         _check(args)
-        check_output(args.output, (".quant",))
-        graph = load_model(args.model, inverted_of(args))
+        check_output(args.output, hint_suffixes())
+        source = open_source(args)
+        graph = source.graph()
+        for warning in graph.warnings:
+            warn(warning)
         needs_floats(graph, args.model)
         scheme = scheme_of(args)
         kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
         statistics = _merged(args.merge) if args.merge else _collected(args, graph, kept)
         if kept is not None:
             statistics.write(kept)
-        result = from_statistics(graph, statistics, scheme=scheme, weights=filters(args.model, inverted_of(args)))
+        result = from_statistics(graph, statistics, scheme=scheme, weights=source.filters())
         for warning in result.warnings:
             warn(warning)
-        graph_quant.write(result.qparams, args.output)
+        write_hints(result.qparams, args.output)
         print(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
         return 0
 

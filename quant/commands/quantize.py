@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tosa_engine.commands.common import add_model, add_nnef, inverted_of
+from tosa_engine.commands.common import add_model, add_options, open_source
 from tosa_engine.commands.samples import add_data
+from tosa_engine.formats import graph_suffixes, hint_file, write_graph
 
 from .calibrate import add_scheme, scheme_of
 from .quantize_flags import add_layers, add_methods, check, rules_of, with_samples
-from .tools import QUANT_FILE, check_output, given_quant, load_with, needs_floats, warn
+from .tools import check_output, float_graph, given_hints, needs_floats, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -23,12 +24,14 @@ class _Quantize:
     """`quantize MODEL [--quant graph.quant | --statistics FILE | --data FILE|DIR ...] -o model.tosa`."""
 
     name = "quantize"
-    help = "turn a float model and its graph.quant into an integer TOSA graph"
+    help = f"turn a float model and its {hint_file().name} into an integer TOSA graph"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         parser.add_argument(
-            "--quant", metavar="FILE", help=f"quantization of the tensors; default: the {QUANT_FILE} inside the model"
+            "--quant",
+            metavar="FILE",
+            help=f"quantization of the tensors; default: the {hint_file().name} inside the model",
         )
         parser.add_argument(
             "--statistics",
@@ -39,17 +42,17 @@ class _Quantize:
         add_scheme(parser)
         add_layers(parser)
         add_methods(parser)
-        add_nnef(parser)
-        parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tosa or .json file")
+        add_options(parser, self.name)
+        written = f"a {' or '.join(graph_suffixes())} file"
+        parser.add_argument("-o", "--output", required=True, metavar="FILE", help=written)
 
     def run(self, args: argparse.Namespace) -> int:
-        from tosa_engine import serialize
         from tosa_engine.qparams import sidecar
 
         from ..calibration.lints import of_statistics
         from ..legalize.quantize import Report, quantize
 
-        check_output(args.output, (".tosa", ".json"))
+        check_output(args.output, graph_suffixes())
         check(args)
         report = Report()
         if args.data or args.random:
@@ -64,7 +67,7 @@ class _Quantize:
         notes = [*report.notes, *map(str, report.lints)]
         for note in notes:
             warn(note)
-        serialize.write(integer, args.output)
+        write_graph(integer, args.output)
         made = sidecar.Record(notes, report.margins, _settings(args))
         beside = sidecar.write(integer, args.output, made)
         print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
@@ -87,15 +90,16 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Statistics | None]:
-    """The model with QParams from statistics or from a `graph.quant`, the tensors that stay fp32, the statistics."""
+    """The model with QParams from statistics or from hints, the tensors that stay fp32, the statistics."""
     from ..calibration import records
     from ..calibration.calibrate import attach, resolved
     from ..legalize.layers import described, stay_float
     from ..legalize.quantize import prepared
 
     if args.statistics is None:
-        return load_with(args.model, given_quant(args.model, args.quant, inverted_of(args))), frozenset(), None
-    graph, scheme, rules = load_with(args.model), scheme_of(args), rules_of(args)
+        source = open_source(args)
+        return source.graph(given_hints(args, source), for_integers=True), frozenset(), None
+    graph, scheme, rules = float_graph(args), scheme_of(args), rules_of(args)
     needs_floats(graph, args.model)
     block = prepared(graph).main
     precisions = resolved(block, scheme, rules, args.weight_bits)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from tosa_engine.commands.samples import check_data, samples_of
 from tosa_engine.errors import UsageError
+from tosa_engine.formats import hint_file
 
 from .calibrate import scheme_flags, scheme_of, versions
-from .tools import QUANT_FILE, load_with, needs_floats, warn
+from .tools import float_graph, needs_floats, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -98,7 +99,7 @@ def check(args: argparse.Namespace) -> None:
     check_data(args)
     if not given or args.quant:
         if flags := scheme_flags(args):
-            whose = args.quant or f"the {QUANT_FILE} of the model"
+            whose = args.quant or f"the {hint_file().name} of the model"
             raise UsageError(
                 f"{', '.join(flags)}: how ranges are found, but {whose} has them already; give --statistics or --data"
             )
@@ -128,7 +129,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     """The integer network by the methods that were asked for; what was resolved and done is printed and recorded."""
     from ..improve.post_training import quantize_from_samples
 
-    graph = load_with(args.model)
+    graph = float_graph(args)
     for warning in graph.warnings:
         warn(warning)
     needs_floats(graph, args.model)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import MODEL_HELP, at_least
+from tosa_engine.commands.common import add_options, at_least, format_options, open_source
 from tosa_engine.errors import UsageError
+from tosa_engine.formats import model_help, read_hints
 
 from .tools import check_output
 
@@ -31,7 +32,7 @@ class _Report:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from tosa_engine.commands.samples import add_data
 
-        parser.add_argument("model", metavar="FLOAT", help=f"the float model: {MODEL_HELP}")
+        parser.add_argument("model", metavar="FLOAT", help=f"the float model: {model_help()}")
         parser.add_argument("integer", metavar="INTEGER", help="the integer model that quantize made from it")
         add_data(parser)
         parser.add_argument("--quant", metavar="FILE", help="scales, where the file beside the integer model is lost")
@@ -39,6 +40,7 @@ class _Report:
         parser.add_argument(
             "-o", "--output", action="append", required=True, metavar="FILE", help="a .html, .json or .csv; repeatable"
         )
+        add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
         from ..report import Files, page, to_csv, to_json
@@ -63,17 +65,16 @@ class _Report:
 def _measured(args: argparse.Namespace) -> Measurement:
     from tosa_engine.commands.samples import samples_of
     from tosa_engine.compare.sides import read_model
-    from tosa_engine.frontends.nnef.files import graph_quant
     from tosa_engine.qparams import sidecar
 
     from ..improve.equalize import equalize
     from ..report import measure
-    from .tools import load_with, needs_floats
+    from .tools import float_graph, needs_floats
 
-    quant = graph_quant.read(args.quant) if args.quant is not None else {}
-    record, graph = sidecar.record(args.integer), load_with(args.model)
+    quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
+    record, graph = sidecar.record(args.integer), float_graph(args)
     needs_floats(graph, args.model)
-    integer = read_model(args.integer, quant)
+    integer = read_model(open_source(args, args.integer), quant)
     samples = samples_of(args, graph)
     if record.settings.get("equalize"):  # of both, so that their tensors are the same again
         graph, _ = equalize(graph)

@@ -10,13 +10,13 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.commands.common import add_model
+from tosa_engine.commands.common import add_model, add_options
 from tosa_engine.commands.samples import add_data, samples_of
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.files import write_atomically
 
 from .calibrate import add_scheme, scheme_of
-from .tools import load_with, needs_floats, warn
+from .tools import float_graph, needs_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class _Sensitivity:
     help = "measure what each layer's integers cost, one at a time, and which should have 16 bits"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _add_common(parser)
+        _add_common(parser, self.name)
         parser.add_argument(
             "--share", type=_percent, default=50.0, metavar="PERCENT",
             help="of the noise that layers which get int16 bring together; default: 50",
@@ -63,7 +63,7 @@ class _Search:
     help = "find the cheapest precision of each layer that reaches a target, measured in integers"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _add_common(parser)
+        _add_common(parser, self.name)
         target = parser.add_argument_group("target").add_mutually_exclusive_group(required=True)
         target.add_argument("--sqnr", type=_number, metavar="DB", help="of the outputs against the float network's")
         target.add_argument("--accuracy", type=_percent, metavar="PERCENT", help="at least this (with --labels)")
@@ -99,7 +99,7 @@ class _Search:
         return 0 if found.reached else 1
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:
     add_model(parser)
     parser.add_argument("--statistics", required=True, metavar="FILE", help="what calibrate --statistics kept")
     add_data(parser)
@@ -112,6 +112,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
     parser.add_argument("--json", metavar="FILE", help="write all numbers here")
+    add_options(parser, verb)
 
 
 def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]:
@@ -127,7 +128,7 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
     for path in (args.output, args.json, args.journal):
         if path is not None and not Path(path).parent.is_dir():
             raise FileNotFoundError(2, "no such folder", str(Path(path).parent))
-    graph, statistics, scheme = load_with(args.model), records.read(args.statistics), scheme_of(args)
+    graph, statistics, scheme = float_graph(args), records.read(args.statistics), scheme_of(args)
     needs_floats(graph, args.model)
     for warning in graph.warnings:
         warn(warning)

@@ -6,42 +6,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tosa_engine.commands.common import format_options, open_source
 from tosa_engine.errors import UsageError
+from tosa_engine.formats import hint_file, read_hints
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping
 
+    from tosa_engine.formats import Source
     from tosa_engine.graph import Graph, QParams
-    from tosa_engine.types import Array
-
-QUANT_FILE = "graph.quant"
 
 
 def warn(message: str) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def load_with(model: str, quant: Mapping[str, QParams] | None = None) -> Graph:
-    """A float model whose tensors carry the QParams given by name (None: its own), ready to be quantized.
-
-    It is without the operations of an NNEF model that quantize to ranges which the graph computes.
-
-    Raises UsageError for names that the model doesn't have.
-    """
-    if _is_nnef(Path(model)):
-        from tosa_engine.frontends import nnef
-
-        return nnef.load(model, quant, for_integers=True)
-    from tosa_engine.load import load
-
-    graph = load(model)
-    quant = quant or {}
-    unknown = [name for name in quant if name not in graph.main.tensors]
-    if unknown:
-        raise UsageError(f"the quantization names tensors that {model} doesn't have: {', '.join(unknown)}")
-    for name, params in quant.items():
-        graph.main.tensors[name].quant = params
-    return graph
+def float_graph(args: argparse.Namespace) -> Graph:
+    """The float model of the command line with its own hints, ready to be quantized."""
+    return open_source(args).graph(for_integers=True)
 
 
 def needs_floats(graph: Graph, model: str) -> None:
@@ -51,60 +34,20 @@ def needs_floats(graph: Graph, model: str) -> None:
         raise UsageError(f"'{model}' computes in integers already: give the float model")
 
 
-def _is_nnef(path: Path) -> bool:
-    from tosa_engine.load import is_nnef
+def given_hints(args: argparse.Namespace, source: Source) -> Mapping[str, QParams]:
+    """The hints of the file that is given with the model, or, without one, those inside it.
 
-    return is_nnef(path)
-
-
-def given_quant(model: str, file: str | None, inverted_scales: bool | None) -> Mapping[str, QParams]:
-    """The quantization of a model in `file`, or, without one, in the graph.quant inside an NNEF model.
-
-    Raises UsageError when there is none, ParseError or Problems for what is wrong in it.
+    Raises UsageError when there are none, and what the file's reader raises.
     """
-    from tosa_engine.frontends.nnef.files import graph_quant
-
-    nnef_model = _is_nnef(Path(model))
-    if nnef_model:
-        from tosa_engine.frontends.nnef import load_document, own_quantization
-        from tosa_engine.frontends.nnef.quantized import checked
-
-        document = load_document(model)
-        if file is None:
-            quant = own_quantization(document, inverted_scales)
-            if quant.lines or any(op.name.endswith("_quantize") for op in document.operations):
-                return quant
-        else:
-            return checked(document, graph_quant.read(file, bool(inverted_scales)), inverted_scales)
-    if file is not None:
-        return graph_quant.read(file, bool(inverted_scales))
-    raise UsageError(
-        f"'{model}' has no {QUANT_FILE} inside: give one with --quant (calibrate makes one), or samples with --data"
-    )
-
-
-def filters(model: str, inverted_scales: bool | None = None) -> dict[str, Array]:
-    """The filters of an NNEF model's convolutions and linear layers, by tensor name, output channel first."""
-    if not _is_nnef(Path(model)):
-        return {}
-    from tosa_engine.frontends import nnef
-    from tosa_engine.frontends.nnef.build import with_axis
-    from tosa_engine.frontends.nnef.files.variables import read_variable
-    from tosa_engine.frontends.nnef.language.syntax import Name
-
-    document = nnef.load_document(model)
-    used = [op.arguments.get("filter") for op in document.operations]
-    names = dict.fromkeys(f.text for f in used if isinstance(f, Name))
-    variables = document.variables
-    quantization = nnef.own_quantization(document, inverted_scales)
-    document, hints = nnef.quantized(document, quantization)
-    shapes = {name: variables[name].arguments["shape"] for name in names if name in variables}
-    return {
-        name: read_variable(
-            document, variables[name], with_axis(hints.get(name), name, shape), quantization.decoders.get(name)
+    if args.quant is not None:
+        return source.fitting(read_hints(args.quant, **format_options(args)))
+    found = source.hints()
+    if found is None:
+        raise UsageError(
+            f"'{args.model}' has no {hint_file().name} inside: give one with --quant (calibrate makes one), or samples "
+            "with --data"
         )
-        for name, shape in shapes.items()
-    }
+    return found
 
 
 def check_output(path: str, suffixes: tuple[str, ...]) -> None:

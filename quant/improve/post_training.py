@@ -1,7 +1,7 @@
 """From a float network and samples to the best integer network that the chosen methods give.
 
     options = Options(equalize=True, rounding="adaround", bias_correction=True)
-    result = quantize_from_samples(load("net.nnef"), samples, options)
+    result = quantize_from_samples(load("net.tosa"), samples, options)
 
 In this order: equalisation, balancing, calibration, the precision of layers, rounding, bias correction, quantization.
 """

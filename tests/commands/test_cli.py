@@ -53,7 +53,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def install(**values: str) -> None:
         entries = [Given(name, value, "tosa_engine.commands") for name, value in values.items()]
-        monkeypatch.setattr(cli, "entry_points", lambda group: entries)
+        monkeypatch.setattr(cli, "added", lambda group: entries)
 
     return install
 

@@ -131,6 +131,8 @@ def test_dynamic_ranges(tmp_path: Path, command: Callable[..., Any]) -> None:
 
 # scales that are upside down
 
+YES = ("--inverted-scales", "yes")
+
 
 def test_inverted_scales_are_refused_or_read_as_asked(tmp_path: Path, command: Callable[..., Any]) -> None:
     """As nnef_tools' quantize.py writes them: 255 / (max - min)."""
@@ -151,6 +153,28 @@ def test_inverted_scales_are_refused_or_read_as_asked(tmp_path: Path, command: C
     assert done.code == 0
     entries = json.loads((tmp_path / "q.qparams.json").read_text())
     assert [entries[key][0]["scale"] for key in ("inputs", "outputs")] == [1 / 32, 1 / 16]
+    weights = [t.data for t in Session(tmp_path / "q.tosa").graph.main.tensors.values() if t.data is not None]
+    assert any(data.dtype == np.int8 and data.size == 9 and (data == 64).all() for data in weights)
+
+
+@pytest.mark.parametrize("source", ["statistics", "data"])
+def test_inverted_scales_are_read_as_asked_with_samples(
+    tmp_path: Path, command: Callable[..., Any], source: str
+) -> None:
+    w = np.full((3, 3, 1, 1), 0.5, np.float32)
+    body = "w = variable(shape = [3, 3, 1, 1], label = 'w'); y = conv(x, w);"
+    quant = f'"x": {linear(0, 32.0)};\n"w": {linear(0, 127.0)};\n"y": {linear(0, 16.0)};'
+    path = write(tmp_path, body, quant, tensors={"w": w})
+    np.save(tmp_path / "x.npy", X)
+    given = ("--data", tmp_path / "x.npy")
+    if source == "statistics":
+        kept = tmp_path / "s.json"
+        done = command("calibrate", path, *given, "--statistics", kept, "-o", tmp_path / "g.quant", *YES)
+        assert done.code == 0
+        given = ("--statistics", kept)
+    assert command("quantize", path, *given, "-o", tmp_path / "q.tosa").code == 6
+    done = command("quantize", path, *given, "-o", tmp_path / "q.tosa", *YES)
+    assert (done.code, done.err.count("inverted")) == (0, 0)
     weights = [t.data for t in Session(tmp_path / "q.tosa").graph.main.tensors.values() if t.data is not None]
     assert any(data.dtype == np.int8 and data.size == 9 and (data == 64).all() for data in weights)
 

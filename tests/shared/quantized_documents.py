@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant.commands.tools import given_quant, load_with
 from quant.legalize.quantize import Report, quantize
 from tosa_engine import Session, oracle
+from tosa_engine.formats import open_model
 from tosa_engine.frontends import nnef
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def floats(path: Path) -> Array:
 
 
 def integers(path: Path, report: Report | None = None) -> Graph:
-    return quantize(load_with(str(path), given_quant(str(path), None, None)), report)
+    source = open_model(path)
+    return quantize(source.graph(source.hints(), for_integers=True), report)
 
 
 def run(graph: Graph, codes: Array) -> Array:

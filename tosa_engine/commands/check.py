@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .common import (
     add_custom,
     add_model,
-    add_nnef,
+    add_options,
     add_target,
     describe,
     import_custom,
-    inverted_of,
+    open_source,
+    refuse_others,
     target_of,
+    values_of,
     warn,
     warn_of_version,
 )
@@ -22,6 +23,7 @@ from .common import (
 if TYPE_CHECKING:
     import argparse
 
+    from ..formats import Format, Option
     from ..graph import Graph
     from ..ranges import Finding, Ranges
     from ..ranges.report import Note
@@ -45,40 +47,28 @@ class _Check:
         parser.add_argument(
             "--format", choices=("text", "json"), default="text", help="of --ranges; json has every channel"
         )
-
-        parser.add_argument(
-            "--flat", action="store_true",
-            help="only print an NNEF model as a flat document: fragments expanded, expressions computed",
-        )  # fmt: skip
-        parser.add_argument(
-            "--primitive", action="store_true", help="of --flat: expand the compounds of the NNEF standard, too"
-        )
-        parser.add_argument(
-            "--strict",
-            action="store_true",
-            help="what bends the NNEF standard is an error, even if its meaning is clear",
-        )
-        add_nnef(parser)
+        add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from ..check import validate
         from ..errors import UsageError
-        from ..load import is_nnef, load
+        from ..formats import format_of
 
         if args.format == "json" and not args.ranges:
             raise UsageError("--format json needs --ranges")
-        if args.primitive and not args.flat:
-            raise UsageError("--primitive needs --flat")
+        _check_listing(args)
         import_custom(args.custom)
-        nnef = Path(args.model).exists() and is_nnef(Path(args.model))
-        for flag in ("flat", "strict"):
-            if getattr(args, flag) and not nnef:
-                raise UsageError(f"--{flag} needs an NNEF model")
-        if args.flat:
-            return _flat(args.model, args.primitive)
-        passed = _nnef_steps(args.model, args.strict, inverted_of(args)) if nnef else []
-        graph = load(args.model, inverted_scales=inverted_of(args))
+        found = format_of(args.model)
+        refuse_others(args, _listing_options(), found.listing)
+        source, shown = open_source(args), values_of(args, found.listing)
+        if any(shown.values()):
+            warn(source.warnings)
+            print(source.listing(**shown), end="")
+            return 0
+        passed = [f"{found.name} step {n}, {step.name}: {step.found}" for n, step in enumerate(source.steps(), 1)]
+        warn(source.warnings)
+        graph = source.graph()
         warn_of_version(graph, target)
         validate(graph, target)
         if args.ranges:
@@ -89,26 +79,19 @@ class _Check:
         return 0
 
 
-def _nnef_steps(model: str, strict: bool, inverted_scales: bool | None) -> list[str]:
-    """The steps of chapter 6 of NNEF, before the graph that the document becomes is checked: a line for each."""
-    from ..frontends.nnef.language.validity import steps
+def _listing_options() -> list[tuple[Format, Option]]:
+    from ..formats import formats
 
-    passed = []
-    for number, step in enumerate(steps(model, strict, inverted_scales), 1):
-        passed.append(f"NNEF step {number}, {step.name}: {step.found}")
-        if step.document is not None:
-            warn(step.document.warnings)
-    return passed
+    return [(one, option) for one in formats() for option in one.listing]
 
 
-def _flat(model: str, primitive: bool) -> int:
-    from ..frontends.nnef import format_document, load_document
-    from ..frontends.nnef.document import lower
+def _check_listing(args: argparse.Namespace) -> None:
+    """Raises UsageError for an option that says more about another one, which isn't given."""
+    from ..errors import UsageError
 
-    document = load_document(model)
-    warn(document.warnings)
-    print(format_document(lower(document, lambda _: not primitive)), end="")
-    return 0
+    for _, option in _listing_options():
+        if option.needs and getattr(args, option.name) and not getattr(args, option.needs):
+            raise UsageError(f"{option.flag} needs --{option.needs.replace('_', '-')}")
 
 
 def _ranges(graph: Graph, form: str) -> int:

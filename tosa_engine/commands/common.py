@@ -1,26 +1,76 @@
-"""What several verbs share: the argument MODEL and the flags of the target."""
+"""What several verbs share: the argument MODEL, the options of formats and the flags of the target."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..formats import format_of, formats, model_help, options_of
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
 from ..versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ..formats import Format, Option, Source
     from ..graph import Graph
-
-MODEL_HELP = "an .nnef folder, an .nnef.tgz or .tar, a .tosa or a .json file"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
+    parser.add_argument("model", metavar="MODEL", help=model_help())
+
+
+def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
+    """The flags of the formats: how a model is opened and, where the verb does so, shown or written.
+
+    Formats share a flag that takes the same values.
+    """
+    added: dict[str, Option] = {}
+    for _, option in options_of(verb):
+        before = added.setdefault(option.name, option)
+        if before is not option and (before.words, before.parse) == (option.words, option.parse):
+            continue
+        if option.words:
+            words = tuple(option.words)
+            parser.add_argument(option.flag, choices=words, default=words[0], help=option.help)
+        elif option.parse is not None:
+            parser.add_argument(option.flag, type=option.parse, metavar=option.metavar, help=option.help)
+        else:
+            parser.add_argument(option.flag, action="store_true", help=option.help)
+
+
+def values_of(args: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]:
+    """What the flags say of these options, without those that the verb has no flag for."""
+    found = {option: getattr(args, option.name) for option in options if hasattr(args, option.name)}
+    return {option.name: option.words[said] if option.words else said for option, said in found.items()}
+
+
+def format_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What the flags say of how models of any format are opened."""
+    return values_of(args, [option for one in formats() for option in one.options])
+
+
+def refuse_others(args: argparse.Namespace, options: Iterable[tuple[Format, Option]], own: Iterable[Option]) -> None:
+    """Raises UsageError for flags that only models of other formats have."""
+    names = {option.name for option in own}
+    for one, option in options:
+        if option.name not in names and getattr(args, option.name, None):
+            raise UsageError(f"{option.flag} needs {one.called} model")
+
+
+def open_source(args: argparse.Namespace, path: str | None = None) -> Source:
+    """The model of the command line, opened with the options of its format.
+
+    Raises UsageError for flags of a verb that only models of another format have, and what `open_model` raises.
+    """
+    place = args.model if path is None else path
+    found = format_of(place)
+    refuse_others(args, [(one, o) for one in formats() for o in one.options if o.verbs], found.options)
+    return found.source(Path(place), format_options(args))
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -103,26 +153,9 @@ def warn_of_version(graph: Graph, target: Target) -> None:
         warn([f"{found}: readers of {target.version} may refuse the file, whatever it uses"])
 
 
-def add_nnef(parser: argparse.ArgumentParser) -> None:
-    """How an NNEF model is read."""
-    parser.add_argument(
-        "--inverted-scales",
-        choices=("refuse", "yes", "no"),
-        default="refuse",
-        help="of an NNEF model's graph.quant: refuse scales that look upside down, or say whether they are",
-    )
-
-
-def inverted_of(args: argparse.Namespace) -> bool | None:
-    """What `--inverted-scales` says; None where files that look like it are refused."""
-    return {"refuse": None, "yes": True, "no": False}[args.inverted_scales]
-
-
-def load_model(path: str, inverted_scales: bool | None = None) -> Graph:
-    """The model at `path`; what its reader found odd is printed."""
-    from ..load import load
-
-    graph = load(path, inverted_scales=inverted_scales)
+def load_model(args: argparse.Namespace) -> Graph:
+    """The graph of the model of the command line; what its reader found odd is printed."""
+    graph = open_source(args).graph()
     warn(graph.warnings)
     return graph
 

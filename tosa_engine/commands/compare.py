@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import UsageError
-from .common import at_least, warn
+from ..formats import hint_file
+from .common import add_options, at_least, warn
 from .feeds import INPUT_HELP, INPUT_METAVAR
 from .samples import add_data
 
@@ -48,7 +49,7 @@ class _Compare:
             "--map", metavar="FILE.json|order",
             help="names of dumped tensors -> names of the model's; `order`: what is left goes by order and shape",
         )  # fmt: skip
-        parser.add_argument("--quant", metavar="FILE", help="a graph.quant with the scales of tensors")
+        parser.add_argument("--quant", metavar="FILE", help=f"a {hint_file().name} with the scales of tensors")
         parser.add_argument("--tensors", metavar="REGEX", help="only tensors of the first side in whose name this is")
         parser.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
         parser.add_argument("--rtol", type=_tolerance, default=0.0)
@@ -56,6 +57,7 @@ class _Compare:
             "--min-sqnr", type=float, metavar="DB", help="integers beside floats: exit 1 where a sample is below"
         )
         parser.add_argument("--format", choices=("text", "json"), default="text")
+        add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
         from .compare_sources import Sources

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ..compare.dumps import is_dump, open_dump
 from ..compare.sides import Model, Side, missing_inputs, read_model
 from ..errors import DataError, UsageError, raise_all
-from ..frontends.nnef.files import graph_quant
+from ..formats import read_hints
+from .common import format_options, open_source
 from .feeds import read_elements, read_feeds
 from .samples import check_data, samples_of
 
@@ -35,11 +36,13 @@ class Sources:
         if args.data and args.random:
             raise UsageError("--data and --random both say what the inputs are: give one of them")
         check_data(args, counted=True)
-        quant = graph_quant.read(args.quant) if args.quant is not None else {}
+        quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
         self.paths: list[str] = args.sides
         self._dumps = {path: open_dump(path) for path in self.paths if is_dump(path)}
         self._models = {
-            path: Model(path, read_model(path, quant)) for path in dict.fromkeys(self.paths) if path not in self._dumps
+            path: Model(path, read_model(open_source(args, path), quant))
+            for path in dict.fromkeys(self.paths)
+            if path not in self._dumps
         }
         graphs = [model.graph for model in self._models.values()]
         self._fixed = _arrays(args.input, graphs)

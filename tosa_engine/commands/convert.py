@@ -1,17 +1,18 @@
-"""`tosa-engine convert`: a model in another file format; NNEF becomes flat."""
+"""`tosa-engine convert`: a model in another file format, or rewritten in its own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import add_model, add_nnef, inverted_of, load_model, warn
+from ..errors import UsageError
+from ..formats import format_of, formats, writer_of, writer_suffixes
+from .common import add_model, add_options, load_model, open_source, values_of, warn
 
 if TYPE_CHECKING:
     import argparse
 
-TOSA = (".tosa", ".json")
-NNEF = (".nnef", ".nnef.tgz", ".nnef.tar.gz", ".tar")
+    from ..formats import Format, Option
 
 
 class _Convert:
@@ -22,48 +23,43 @@ class _Convert:
         add_model(parser)
         parser.add_argument(
             "-o", "--output", required=True, metavar="FILE",
-            help=f"what to write; the name tells the format: {', '.join((*NNEF, *TOSA))}",
+            help=f"what to write; the name tells the format: {', '.join(writer_suffixes())}",
         )  # fmt: skip
-        parser.add_argument(
-            "--primitive", action="store_true", help="expand the compounds of the NNEF standard into primitives, too"
-        )
-        add_nnef(parser)
+        add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..errors import UsageError
-
-        if args.output.endswith(NNEF):
-            return _to_nnef(args.model, args.output, args.primitive, inverted_of(args))
-        if not args.output.endswith(TOSA):
-            raise UsageError(f"can't tell what to write to '{args.output}' by its name: {', '.join((*NNEF, *TOSA))}")
-        if args.primitive:
-            raise UsageError("--primitive needs an NNEF output")
-        from .. import serialize
-
-        graph = load_model(args.model, inverted_of(args))
-        serialize.write(graph, args.output)
+        target = writer_of(args.output)
+        _refuse_others(args, target)
+        if target.write is None or (format_of(args.model) is target and _asked(args, target)):
+            return _rewrite(args, target)
+        graph = load_model(args)
+        target.write(graph, Path(args.output))
         print(f"{args.output}: {sum(len(block.operators) for _, block in graph.blocks())} operators")
         return 0
 
 
-def _to_nnef(model: str, output: str, primitive: bool, inverted_scales: bool | None) -> int:
-    from ..errors import UsageError
-    from ..load import is_nnef
+def _refuse_others(args: argparse.Namespace, target: Format) -> None:
+    """Raises UsageError for flags that are only about the output of another format."""
+    known = {option.name for option in target.rewriting}
+    for one in formats():
+        for option in _asked(args, one):
+            if option.name not in known:
+                raise UsageError(f"{option.flag} needs {one.called} output")
 
-    if not Path(model).exists():
-        raise FileNotFoundError(2, "no such model", model)
-    if not is_nnef(Path(model)):
-        raise UsageError(f"'{model}' isn't an NNEF model: TOSA graphs can't be written as NNEF")
-    from ..frontends import nnef
-    from ..frontends.nnef.document import lower
 
-    document = nnef.load_document(model)
-    nnef.own_quantization(document, inverted_scales)  # raises what is wrong with it
-    warn(document.warnings)
-    if primitive:
-        document = lower(document, lambda _: False)
-    nnef.save(document, output)
-    print(f"{output}: {len(document.operations)} operations, {len(document.variables)} variables")
+def _asked(args: argparse.Namespace, target: Format) -> list[Option]:
+    """The options that are given of those about the output in this format."""
+    return [option for option in target.rewriting if getattr(args, option.name)]
+
+
+def _rewrite(args: argparse.Namespace, target: Format) -> int:
+    """A model in its own format, without making a graph of it. Raises UsageError for one of another format."""
+    if format_of(args.model) is not target:
+        raise UsageError(f"'{args.model}' isn't {target.called} model: TOSA graphs can't be written as {target.name}")
+    source = open_source(args)
+    source.hints()  # raises what is wrong with them
+    warn(source.warnings)
+    print(f"{args.output}: {source.rewrite(Path(args.output), **values_of(args, target.rewriting))}")
     return 0
 
 

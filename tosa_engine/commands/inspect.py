@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .common import add_custom, add_model, add_nnef, import_custom, inverted_of, load_model
+from .common import add_custom, add_model, add_options, import_custom, load_model
 
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +83,7 @@ class _Inspect:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
-        add_nnef(parser)
+        add_options(parser, self.name)
         add_custom(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
         parser.add_argument(
@@ -94,7 +94,7 @@ class _Inspect:
         from ..infer import callees_first, infer_block
 
         import_custom(args.custom)
-        graph = load_model(args.model, inverted_of(args))
+        graph = load_model(args)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
         if args.plan:

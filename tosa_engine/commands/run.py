@@ -12,11 +12,10 @@ from ..errors import DataError
 from .common import (
     add_custom,
     add_model,
-    add_nnef,
+    add_options,
     add_target,
     at_least,
     import_custom,
-    inverted_of,
     load_model,
     target_of,
     warn_of_version,
@@ -58,7 +57,7 @@ class _Run:
         parser.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
-        add_nnef(parser)
+        add_options(parser, self.name)
         add_target(parser)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -67,7 +66,7 @@ class _Run:
         from ..runtime.session import Session
 
         import_custom(args.custom)
-        graph = load_model(args.model, inverted_of(args))
+        graph = load_model(args)
         warn_of_version(graph, target)
         session = Session(graph, args.threads, target=target, checked=args.checked)
         given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])

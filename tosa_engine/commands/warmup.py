@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import DataError
-from .common import MODEL_HELP
+from ..formats import model_help
+from .common import add_options, open_source
 
 if TYPE_CHECKING:
     import argparse
@@ -52,13 +53,13 @@ class _Warmup:
             "models",
             metavar="MODEL",
             nargs="*",
-            help=f"{MODEL_HELP}; without any: small networks with the common int8 and int16 kernels",
+            help=f"{model_help()}; without any: small networks with the common int8 and int16 kernels",
         )
         parser.add_argument("-q", "--quiet", action="store_true", help="no progress; it is shown on terminals only")
+        add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
         from ..kernels import _jit
-        from ..load import load
         from .standard_nets import standard
 
         if not _jit.JIT:
@@ -74,7 +75,7 @@ class _Warmup:
             progress.step("threads")
             helpers.warm_up()
             for name in args.models:
-                _warm(name, load(name), progress)
+                _warm(name, open_source(args, name).graph(), progress)
             for graph in [] if args.models else standard():
                 _warm(graph.source, graph, progress)
             progress.end()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import arrays
 from ..errors import DataError
+from ..formats import is_model_folder
 
 if TYPE_CHECKING:
     import os
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from ..types import Array
 
 INDEX: Final = "index.json"
-DOCUMENT: Final = "graph.nnef"
 SHOWN: Final = 3
 
 
 def is_dump(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is an `.npz`, or a folder that isn't an NNEF model."""
+    """Whether a path is an `.npz`, or a folder that isn't a model."""
     found = Path(path)
-    return found.suffix == ".npz" or (found.is_dir() and not (found / DOCUMENT).exists())
+    return found.suffix == ".npz" or (found.is_dir() and not is_model_folder(found))
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Array]:

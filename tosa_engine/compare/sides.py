@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import DataError, UsageError
-from ..load import load
+from ..formats import graph_suffixes, open_model
 from ..qparams import sidecar
 from ..qparams.arrays import dequantize_array, quantize_array
 from ..runtime.session import Session
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Container, Mapping
 
+    from ..formats import Source
     from ..graph import Graph, QParams, Tensor
     from ..types import Array
 
@@ -58,11 +58,11 @@ class Side:
         return "float model" if any(t.dtype.is_float for t in self.graph.inputs) else "integer model"
 
 
-def read_model(path: str, quant: Mapping[str, QParams]) -> Graph:
+def read_model(model: str | Source, quant: Mapping[str, QParams]) -> Graph:
     """A model without composites; its tensors carry the QParams beside it (`sidecar`) or those of `quant`, by name."""
-    graph = Session(load(path), 1).graph
-    beside = sidecar.path_for(path)
-    if Path(path).suffix in (".tosa", ".json") and beside != Path(path) and beside.exists():
+    source = open_model(model) if isinstance(model, str) else model
+    graph, beside = Session(source.graph(), 1).graph, sidecar.path_for(source.path)
+    if source.path.name.endswith(graph_suffixes()) and beside != source.path and beside.exists():
         sidecar.attach(graph, beside)
     for tensor in graph.main.tensors.values():
         params = quant.get(tensor.name) or quant.get(tensor.source_name)

@@ -20,7 +20,7 @@ from tosa_engine.cli import main
 from tosa_engine.errors import DataError, TosaEngineError, UsageError
 from tosa_engine.frontends import nnef
 from tosa_engine.frontends.nnef.document import lower, parse_text
-from tosa_engine.frontends.nnef.language.validity import steps
+from tosa_engine.frontends.nnef.source import DocumentSource
 
 if TYPE_CHECKING:
     from tosa_engine.frontends.nnef.language.flat import Document
@@ -191,7 +191,7 @@ def test_a_failed_conversion_leaves_what_was_there(tmp_path: Path) -> None:
 def steps_before_a_problem(path: Path) -> list[str]:
     found = []
     with contextlib.suppress(TosaEngineError):
-        for step in steps(path):
+        for step in DocumentSource(path).steps():
             found.append(step.name)  # noqa: PERF401 - the generator raises
     return found
 
@@ -243,7 +243,7 @@ def test_shapes_arent_checked_beside_custom_operations(tmp_path: Path, capsys: p
     path = write_nnef(tmp_path / "m.nnef", text, {"a/w.1": np.zeros((2, 4), np.float32), "i": np.zeros((), np.int32)})
     assert main(["check", str(path)]) == 5
     assert "operation 'own' isn't supported" in capsys.readouterr().err
-    assert [step.found for step in steps(path)][2] == "7 operations; no shapes, because of own"
+    assert [step.found for step in DocumentSource(path).steps()][2] == "7 operations; no shapes, because of own"
 
 
 def test_archives_are_deterministic_and_plain(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from quant.calibration.calibrate import calibrate
 from quant.ranges import FIXED, activation_qparams
 from tosa_engine import types
 from tosa_engine.errors import DataError
+from tosa_engine.formats import open_model
 from tosa_engine.frontends.nnef.files import graph_quant
 from tosa_engine.graph import QParams
 
@@ -149,13 +150,12 @@ def test_the_graph_quant_inside_the_model_is_the_default(command: Callable, mode
 
 def test_weights_keep_all_codes_through_batch_normalisation(model: Path, command: Callable, tmp_path: Path) -> None:
     """graph.quant holds scales of the NNEF variables; folded into the convolution they still use -127 .. 127."""
-    from quant.commands.tools import load_with
     from quant.legalize.quantize import Report, quantize
 
     quant = tmp_path / "graph.quant"
     command("calibrate", model, "--data", DIGITS / "digits_data.npz", "-o", quant, "--samples", 3)
     report = Report()
-    integer = quantize(load_with(str(model), graph_quant.read(quant)), report)
+    integer = quantize(open_model(model).graph(graph_quant.read(quant), for_integers=True), report)
     assert report.notes == []
     filters = [
         integer.main.tensors[op.inputs[1]].data

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TosaEngineError, raise_all
-from .files.container import GRAPH, open_container, read_text
+from .files.container import open_container, read_text
+from .format import GRAPH
 from .language.emission import Exact, Frame
 from .language.evaluate import Evaluator, deep_recursion
 from .language.flat import Document, Operation

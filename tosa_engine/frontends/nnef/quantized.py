@@ -19,8 +19,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import TosaEngineError, raise_all
+from .files.container import read_text
 from .files.inverted import inverted_scales
-from .files.quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams
+from .files.quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams, read_quantization
+from .format import QUANT
 from .language.emission import Exact, Frame
 from .language.evaluate import Evaluator, deep_recursion
 from .language.kinds import TensorOf, conforms, described
@@ -41,6 +43,18 @@ if TYPE_CHECKING:
 
 QUANTIZE: Final = (*ARGUMENTS, LOGARITHMIC)
 _RANGES: Final = ("min", "max")
+
+
+def own_quantization(document: Document, inverted: bool | None = None) -> Quantization:
+    """The graph.quant of a document's container, without a line when there is none.
+
+    Raises ParseError, or Problems, for what is wrong in it, and what `checked` raises.
+    """
+    container = document.container
+    if container is None or not container.has(QUANT):
+        return Quantization()
+    file = f"{container.label}/{QUANT}"
+    return checked(document, read_quantization(read_text(container, QUANT), file, bool(inverted)), inverted)
 
 
 def checked(document: Document, quantization: Quantization, inverted: bool | None = None) -> Quantization:

@@ -13,13 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ....errors import DataError
+from ..format import GRAPH, QUANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedIOBase
 
-GRAPH: Final = "graph.nnef"
-QUANT: Final = "graph.quant"
 MAX_TEXT: Final = 64 << 20  # bytes of graph.nnef and of graph.quant
 MAX_MEMBER: Final = 2 << 30
 MAX_TOTAL: Final = 4 << 30
@@ -76,10 +75,11 @@ def unsafe_name(name: str) -> str:
 
 
 class Folder:
-    """A document in a folder. Links are followed only within it."""
+    """A document in a folder. Links are followed only within it. A file is read once."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.label = path, str(path)
+        self._files: dict[str, bytes] = {}
         self._root = os.path.realpath(path)
 
     def _find(self, name: str) -> Path:
@@ -95,6 +95,11 @@ class Folder:
         return self._find(name).is_file()
 
     def read(self, name: str) -> bytes:
+        if name not in self._files:
+            self._files[name] = self._read(name)
+        return self._files[name]
+
+    def _read(self, name: str) -> bytes:
         place = self._find(name)
         if not place.is_file():
             raise DataError(f"{self.label}/{name}: no such file")

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import UsageError
+from ..format import ARCHIVES, FOLDER, GRAPH, QUANT
 from ..language.extensions import FRAGMENTS
 from ..language.kinds import ArrayOf, Kind, TupleOf, is_generic
 from ..language.library import REQUIRED
 from ..language.parser import format_literal, parse_quant
 from ..language.syntax import Name, QuantLine
 from ..quantized import with_functions
-from .container import GRAPH, QUANT, read_text
+from .container import read_text
 from .dat import read_dat
 from .quantfile import Quantization
 from .variables import data_file
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from ..language.flat import Document, Operation
     from ..language.library import Declaration, Parameter
 
-ARCHIVES: Final = (".nnef.tgz", ".nnef.tar.gz", ".tar")
-SUFFIXES: Final = (".nnef", *ARCHIVES)
+SUFFIXES: Final = (FOLDER, *ARCHIVES)
 
 
 def format_document(document: Document) -> str:

@@ -1,0 +1,31 @@
+"""The one door for models: which formats there are, and how a file of one of them is opened as a source.
+
+Nothing here imports a front end, numpy or numba before a model is opened: a format says its name, its suffixes and its
+options without them. `open_model` gives a `Source`, which verbs and passes work with whatever the format is.
+"""
+
+from .format import Format, HintFile, Option
+from .registry import (
+    GROUP,
+    format_of,
+    formats,
+    graph_suffixes,
+    hint_file,
+    hint_suffixes,
+    is_model_folder,
+    model_help,
+    open_model,
+    options_of,
+    read_hints,
+    write_graph,
+    write_hints,
+    writer_of,
+    writer_suffixes,
+)
+from .source import FileSource, Source, Step
+
+__all__ = [
+    "GROUP", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "format_of", "formats", "graph_suffixes",
+    "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model", "options_of", "read_hints",
+    "write_graph", "write_hints", "writer_of", "writer_suffixes",
+]  # fmt: skip
