@@ -36,9 +36,9 @@ sampled table, so that its maximum is never more; of several tables with that ma
 squares. What is fitted is the *maximum*: where one interval can't be served (a pole, a kink), its neighbours give
 way for it, and the mean may be worse than that of the sampled table.
 *Quantizer*: what `tosa-engine quantize` puts into a graph: fitted by three rounds of the same search near the sampled
-table, so that a graph of many tables is ready soon. Where one is more than 2 LSB from its function beside 0, as beside
-a pole, `quantize` adds tables for that region alone, with finer inputs ([integer-forms.md](integer-forms.md)), which
-the last column doesn't count.
+table, so that a graph of many tables is ready soon. Where one is more than 2 LSB from its function next to 0, as
+next to a pole, `quantize` adds tables for that region alone, with finer inputs
+([integer-forms.md](integer-forms.md)), which the last column doesn't count.
 
 ## Errors over all 65,536 inputs of int16
 
@@ -61,8 +61,8 @@ REST = """
 Why some have errors of many LSB: an interval is 1/256 of r wide, and a line misses a curve by up to the second
 derivative times the square of that width over 8. tanh over -8 to 8 bends by 0.77, which is 3 LSB of 2^-15; over -4
 to 4 one LSB. log, sqrt, rsqrt, reciprocal and rsqr have their poles inside the range: a few of the 512 intervals
-beside 0 carry the whole error. Their way out is a range that begins above the pole, as the integer softmax of
-`quant` does with its reciprocal, or a finer table for what is beside it.
+next to 0 carry the whole error. The remedy is a range that begins above the pole, as the integer softmax of
+`quant` has for its reciprocal, or a finer table for the inputs next to the pole.
 
 ## Errors over all 256 inputs of int8
 

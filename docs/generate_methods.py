@@ -57,15 +57,15 @@ INTRODUCTION: Final = """# What the methods give
 
 Made by `python docs/generate_methods.py` (processor time: {minutes} min): change that, not this page. Each row is what
 `tosa-engine quantize MODEL --data DATA FLAGS` does; every number is of the integer network, run by this engine.
-*SQNR*: the power of the float outputs over the power of the difference, in dB, in front of a softmax at the end.
+*SQNR*: the power of the float outputs over the power of the difference, in dB, before a softmax at the end.
 
 | flags | what they do |
 |---|---|
 | `--method ...` | how ranges are chosen from the statistics ([calibration](calibration.md)) |
 | `--equalize` | channels between layers are scaled so that both use their ranges; floats stay the same, bit by bit |
 | `--smooth ALPHA` | the same before matrix products, by the activations: their outliers move into the weights |
-| `--rounding adaround` | each weight rounds to the side that leaves the layer's results on the samples nearest |
-| `--bias-correction` | the mean error of each channel comes off the bias, where held-back samples gain by it |
+| `--rounding adaround` | each weight rounds up or down so that the layer's results on the samples change least |
+| `--bias-correction` | the mean error of each channel is taken off the bias where this helps on held-back samples |
 | `--bits 16` | 16-bit activations, 8-bit weights (16x8) |
 | `--weight-bits 4` | 4-bit weights, 8-bit activations, where TOSA has such an operator |
 | `--layer SELECTOR=PRECISION` | `int8`, `int16`, `int4` or `float` for single layers |
@@ -82,22 +82,22 @@ print(result.graph.outputs, result.precisions, *result.notes, sep="\\n")
 ```
 
 The methods are applied in this order: equalisation, balancing, calibration, rounding, bias correction. What each did to
-each layer is printed and, with all options, the samples and the versions, recorded in `net.config.json`. The same
-samples, options and seed (`--rounding-seed`) give the same bytes.
+each layer is printed. It is also recorded in `net.config.json`, with all options, the samples and the versions. The
+same samples, options and seed (`--rounding-seed`) give the same bytes.
 
 - Scales move through what is positively homogeneous and the same for every channel: ReLU, leaky ReLU, pools, means,
   moves of values, sums of two layers. They don't move through a clamp at another number (ReLU6), a function, a CONCAT,
-  or a graph output. They are powers of two, so that floats don't change in a single bit; half a step of scale is the
-  price.
+  or a graph output. They are powers of two, so that floats don't change in a single bit; the cost is up to half a step
+  of scale.
 - AdaRound's weights become the integer below or above. Layers are done one after the other, on the inputs that the
   integer network gives them, from two matrices of taps x taps per layer: memory doesn't grow with the samples. Layers
   of more than 8192 taps keep the nearest integers, and say so.
-- Every fourth sample is held back from bias correction, to judge it. On real int8 it often gains nothing, or loses:
-  each correction that does is dropped.
-- A selector is a layer's name, with `*` and `?`, or `op:OPERATOR`; of several rules the last that matches a layer wins,
-  and one that matches none is an error. `--layers FILE` reads them from a file, one `SELECTOR = PRECISION` a line. An
-  `int16` layer reads and writes 16 bits; TOSA has no operator of 16-bit activations and 4-bit weights, nor a MATMUL of
-  4-bit weights. `--rounding-layers` and `--bias-layers` limit those methods.
+- Every fourth sample is held back from bias correction, to judge it. On real int8 a correction often gains nothing, or
+  loses; each one that does is dropped.
+- A selector is a layer's name, with `*` and `?`, or `op:OPERATOR`. Of several rules the last one that matches a layer
+  wins, and a rule that matches none is an error. `--layers FILE` reads them from a file, one `SELECTOR = PRECISION` a
+  line. An `int16` layer reads and writes 16 bits; TOSA has no operator of 16-bit activations and 4-bit weights, nor a
+  MATMUL of 4-bit weights. `--rounding-layers` and `--bias-layers` limit those methods.
 """
 
 
