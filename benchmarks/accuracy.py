@@ -23,15 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant.calibration.calibrate import Scheme, attach
-from quant.calibration.methods import Method
+from quant import Method, Scheme, attach, dequantize_array, quantize, quantize_array
 from quant.calibration.observe import collect
-from quant.legalize.quantize import quantize
 from tosa_engine import Session
-from tosa_engine.compare.agreement import Agreement
+from tosa_engine.compare import Agreement
 from tosa_engine.errors import TosaEngineError
 from tosa_engine.load import load
-from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

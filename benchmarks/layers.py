@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quant.legalize.quantize import quantize
+from quant import quantize
 from tosa_engine import Session
 from tosa_engine.frontends import nnef
 from tosa_engine.graph import Block, Graph, Region, copy_operator

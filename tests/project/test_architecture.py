@@ -102,7 +102,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("causes", "sides"),
         ("exact",),
         ("comparison",),
-        ("over_samples",),
+        ("samples_comparison",),
         ("output",),
         ("samples_output",),
         ("",),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ..compare.comparison import Comparison, Row
-    from ..compare.over_samples import OverSamples
+    from ..compare.samples_comparison import SamplesComparison
     from ..compare.sides import Side
     from .compare_sources import Sources
 
@@ -68,7 +68,7 @@ class _Compare:
         if len(sources.numbers) == 1:
             [(_, sides)] = sources.sides(sources.numbers)
             return _one(args, _pairs(args, mapping, sides, explain=True))
-        return _several(args, _gathered(args, mapping, sources))
+        return _several(args, _over_samples(args, mapping, sources))
 
 
 def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
@@ -83,7 +83,7 @@ def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
     return 1 if any(c.different or _below(c.rows, args.min_sqnr) for c in found) else 0
 
 
-def _several(args: argparse.Namespace, found: list[OverSamples]) -> int:
+def _several(args: argparse.Namespace, found: list[SamplesComparison]) -> int:
     from ..compare.output import not_compared
     from ..compare.samples_output import text, to_json
 
@@ -97,18 +97,18 @@ def _several(args: argparse.Namespace, found: list[OverSamples]) -> int:
     return 1 if any(c.different for c in found) or _below(worst, args.min_sqnr) else 0
 
 
-def _gathered(args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources) -> list[OverSamples]:
+def _over_samples(args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources) -> list[SamplesComparison]:
     """All samples, with a bar on a terminal; then, of the worst ones, what may be the cause."""
     from tqdm import tqdm
 
-    from ..compare.over_samples import Gathering
+    from ..compare.samples_comparison import ComparisonCollector
 
-    gathered = [Gathering() for _ in range(len(args.sides) - 1)]
+    collectors = [ComparisonCollector() for _ in range(len(args.sides) - 1)]
     numbers = sources.numbers
     for number, sides in tqdm(sources.sides(numbers), total=len(numbers), desc="compare", unit="sample", disable=None):
-        for gathering, comparison in zip(gathered, _pairs(args, mapping, sides, explain=False), strict=True):
-            gathering.add(number, comparison)
-    found = [gathering.done() for gathering in gathered]
+        for collector, comparison in zip(collectors, _pairs(args, mapping, sides, explain=False), strict=True):
+            collector.add(number, comparison)
+    found = [collector.done() for collector in collectors]
     for number, sides in sources.sides(sorted({c.at for c in found if c.at is not None})):
         for i, comparison in enumerate(_pairs(args, mapping, sides, explain=True)):
             if found[i].at == number:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..graph import QParams
     from ..types import Array
     from .causes import Cause
-    from .exact import Exactly
+    from .exact import ExactValue
     from .names import Lineup
     from .sides import Side
 
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """`rows` in execution order. `first` is the first row with a difference; `cause` and `exactly` are about it."""
+    """`rows` in execution order. `first` is the first with a difference; `causes` and `exact_value` are about it."""
 
     here: Side
     there: Side
@@ -57,7 +57,7 @@ class Comparison:
     rows: list[Row]
     first: Row | None = None
     causes: list[Cause] = field(default_factory=list)
-    exactly: Exactly | None = None
+    exact_value: ExactValue | None = None
 
     @property
     def different(self) -> list[Row]:
@@ -88,7 +88,7 @@ def compare_sides(
         if chosen is not None and name not in chosen:
             continue
         a, b = here.tensors[name], there.tensors[other]
-        fitted, note = fit(b, a)
+        fitted, note = in_form_of(b, a)
         arrays[name] = fitted
         rows.append(
             _row(name, other, a, fitted, here.quant(name) or there.quant(other), tolerance or Tolerance(), note)
@@ -100,7 +100,7 @@ def compare_sides(
     return result
 
 
-def fit(array: Array, like: Array) -> tuple[Array, str]:
+def in_form_of(array: Array, like: Array) -> tuple[Array, str]:
     """An array in another one's form, and a note that says how: signed for unsigned, with other dimensions of 1, with
     channels last for first. As it is, where nothing fits.
     """
@@ -173,7 +173,7 @@ def _explain(result: Comparison, arrays: Mapping[str, Array]) -> None:
         model, target, got, known = result.here, first.here, arrays[first.here], [row.here for row in equal]
     elif result.there.kind == "integer model":
         model, target, known = result.there, first.there, [row.there for row in equal]
-        got = fit(result.here.tensors[first.here], model.tensors[target])[0]
+        got = in_form_of(result.here.tensors[first.here], model.tensors[target])[0]
     else:
         return
     assert model.graph is not None
@@ -182,4 +182,4 @@ def _explain(result: Comparison, arrays: Mapping[str, Array]) -> None:
     if as_stored.shape != wanted.shape or not np.array_equal(as_stored, got):
         return
     trial = Trial(model.graph, model.tensors, known, target, as_stored)
-    result.causes, result.exactly = causes.find(trial), exact.explain(trial)
+    result.causes, result.exact_value = causes.find(trial), exact.explain(trial)

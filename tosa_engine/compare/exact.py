@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from .causes.scale import Scaling
-from .rounding import RULES, exactly, inexact_interval
+from .rounding import RULES, exact_value, inexact_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class RuleResult:
 
 
 @dataclass(frozen=True)
-class Exactly:
+class ExactValue:
     """One differing element: value * multiplier / 2^shift + zero point, before clipping to `low` .. `high`."""
 
     node: str
@@ -65,7 +65,7 @@ class Exactly:
         )
 
 
-def explain(trial: Trial) -> Exactly | None:
+def explain(trial: Trial) -> ExactValue | None:
     """Of the first element that differs; None where no RESCALE made it."""
     found = _last_scale(trial)
     if found is None:
@@ -86,9 +86,8 @@ def explain(trial: Trial) -> Exactly | None:
             rules.append(RuleResult(rule.name, int(result[0]), here, there))
     numbers = int(value[0]), int(multiplier[0]), int(shift[0]), s.output_zp
     index = tuple(int(i) for i in np.unravel_index(int(flat[0]), trial.differs.shape))
-    return Exactly(
-        call.operator.name, index, *numbers, exactly(*numbers), low, high, inexact_interval(*numbers), flat.size, rules
-    )
+    inexact = inexact_interval(*numbers)
+    return ExactValue(call.operator.name, index, *numbers, exact_value(*numbers), low, high, inexact, flat.size, rules)
 
 
 def _last_scale(trial: Trial) -> tuple[Call, list[tuple[int, int]]] | None:

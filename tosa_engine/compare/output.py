@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .comparison import Comparison, Row
-    from .exact import Exactly
-    from .over_samples import Tally
+    from .exact import ExactValue
+    from .samples_comparison import Tally
 
 SHOWN_NAMES: Final = 5
 
@@ -76,14 +76,14 @@ def first_difference(found: Comparison) -> list[str]:
     if row.lsb:
         shown = (f"{'more' if abs(d) > TAIL else format(d, '+')}: {n}" for d, n in sorted(row.lsb.items()))
         lines.append(f"LSB, there - here: {', '.join(shown)}")
-    if found.exactly is not None and set(row.lsb) <= {-1, 1}:
-        lines += _exactly(found.exactly, row)
+    if found.exact_value is not None and set(row.lsb) <= {-1, 1}:
+        lines += _exact_value(found.exact_value, row)
     if row.relation == "exact":
         lines += [f"cause: {cause}" for cause in found.causes] or ["cause: none of the known ones"]
     return lines
 
 
-def _exactly(found: Exactly, row: Row) -> list[str]:
+def _exact_value(found: ExactValue, row: Row) -> list[str]:
     here, there = row.values
     lines = [f"exactly: {found} (RESCALE '{found.node}')"]
     for side, value in (("here", here), ("there", there)):
@@ -128,10 +128,11 @@ def sides(found: Comparison) -> dict[str, Any]:
 
 def explanation(found: Comparison) -> dict[str, Any]:
     """What may have caused the first difference."""
+    value = found.exact_value
     return {
-        "exact": None if found.exactly is None else {
-            "index": list(found.exactly.index), "value": str(found.exactly.exact), "tie": found.exactly.is_tie,
-            "rules": {r.rule: {"result": r.result, "here": r.here, "there": r.there} for r in found.exactly.rules},
+        "exact": None if value is None else {
+            "index": list(value.index), "value": str(value.exact), "tie": value.is_tie,
+            "rules": {r.rule: {"result": r.result, "here": r.here, "there": r.there} for r in value.rules},
         },
         "causes": [
             {"label": c.label, "text": c.text, "operator": c.operator, "node": c.node, "reproduced": c.reproduced,

@@ -102,7 +102,7 @@ RULES: Final = (
 )
 
 
-def exactly(value: int, multiplier: int, shift: int, zero_point: int) -> Fraction:
+def exact_value(value: int, multiplier: int, shift: int, zero_point: int) -> Fraction:
     """What all rules approximate."""
     return Fraction(value * multiplier, 1 << shift) + zero_point
 

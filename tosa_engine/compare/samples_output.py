@@ -10,10 +10,10 @@ from .output import explanation, finite, first_difference, heading, largest, sid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .over_samples import OverSamples, Tally
+    from .samples_comparison import SamplesComparison, Tally
 
 
-def text(found: OverSamples) -> str:
+def text(found: SamplesComparison) -> str:
     lines = [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
     if found.example is not None:
         lines += ["", f"sample {found.at}:", *first_difference(found.example)]
@@ -46,7 +46,7 @@ def _worst(tally: Tally) -> str:
     return f"{tally.worst}: {row.different} different" if row.different else ""
 
 
-def _verdict(found: OverSamples) -> str:
+def _verdict(found: SamplesComparison) -> str:
     exact = [tally for tally in found.tallies if tally.relation in ("exact", "floats", "form")]
     real = [tally for tally in found.tallies if tally.relation == "real" and tally.worst_row.agreement is not None]
     lines = []
@@ -65,7 +65,7 @@ def _verdict(found: OverSamples) -> str:
     return "\n".join(lines) or "nothing could be compared"
 
 
-def to_json(found: OverSamples) -> dict[str, Any]:
+def to_json(found: SamplesComparison) -> dict[str, Any]:
     first = found.different[0].here if found.different else None
     reason = explanation(found.example) if found.example is not None else {}
     return {

@@ -65,7 +65,7 @@ def badness(row: Row) -> tuple[float, float]:
 
 
 @dataclass
-class OverSamples:
+class SamplesComparison:
     """`tallies` in execution order. `example` is the comparison of sample `at`: of the first tensor that differs, that
     with the most elements that do; None where nothing differs.
     """
@@ -81,7 +81,7 @@ class OverSamples:
         return [tally for tally in self.tallies if tally.differing]
 
 
-class Gathering:
+class ComparisonCollector:
     """Comparisons of the same sides, added one by one."""
 
     def __init__(self) -> None:
@@ -100,10 +100,10 @@ class Gathering:
                 self._tallies[row.here] = tally
             tally.add(sample, row)
 
-    def done(self) -> OverSamples:
+    def done(self) -> SamplesComparison:
         """The tallies; `example` is left to who can compare a sample again."""
         assert self._model is not None
-        result = OverSamples(self._samples, self._model, list(self._tallies.values()))
+        result = SamplesComparison(self._samples, self._model, list(self._tallies.values()))
         if result.different:
             first = result.different[0]
             result.at = first.worst if first.worst_row.different else first.first
