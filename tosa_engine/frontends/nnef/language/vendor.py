@@ -4,7 +4,7 @@ and the loop `tract_core_scan`, which is unrolled. `vendor.nnef` declares them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .kinds import TensorOf
 from .library import Library
@@ -14,12 +14,13 @@ from .tree import Wrong
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .evaluate import Evaluator
+    from ....types import Shape
+    from .emission import Frame
     from .kinds import Kind
     from .library import Declaration
     from .syntax import Place
 
-    Special = Callable[[Evaluator, Mapping[str, Any], Place, Any], Any]
+    Special = Callable[["Expander", Mapping[str, Any], Place, Any], Any]
 
 UNDECLARED: Final = frozenset({"erf"})  # known without any extension, with a warning
 PREFIX: Final = "tract_core_"
@@ -30,6 +31,24 @@ DATUM_TYPES: Final = {
     "i64": "integer", "bool": "logical",
 }  # fmt: skip
 _LIBRARY: list[Library] = []
+
+
+class Expander(Protocol):
+    """What makes operations of invocations, as far as these operations need it."""
+
+    library: Mapping[str, Declaration]
+    types: dict[str, str]
+    frames: list[Frame]
+
+    def shape_of(self, tensor: Any) -> Shape: ...
+
+    def invoke(
+        self, declaration: Declaration, given: dict[str, Any], generic: str, place: Place, wanted: Any
+    ) -> Any: ...
+
+    def expand(
+        self, declaration: Declaration, arguments: dict[str, Any], generic: str, place: Place, wanted: Any
+    ) -> Any: ...
 
 
 def vendor_library() -> Library:
@@ -69,12 +88,12 @@ def _type_of(name: str, operation: str, place: Place) -> str:
     return DATUM_TYPES[name.lower()]
 
 
-def _external(e: Evaluator, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
+def _external(e: Expander, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
     kind = _type_of(arguments["datum_type"], "tract_core_external", place)
     return e.invoke(e.library["external"], {"shape": arguments["shape"]}, kind, place, wanted)
 
 
-def _cast(e: Evaluator, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
+def _cast(e: Expander, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
     """A copy where the type doesn't change, or isn't named: then graph.quant says how the tensor is stored."""
     value, kind = arguments["input"], arguments["to"] and _type_of(arguments["to"], "tract_core_cast", place)
     if isinstance(value, Name) and kind in ("", e.types[value.text]):
@@ -82,7 +101,7 @@ def _cast(e: Evaluator, arguments: Mapping[str, Any], place: Place, wanted: Any)
     return e.invoke(e.library["cast"], {"input": value}, kind or "scalar", place, wanted)
 
 
-def _scan(e: Evaluator, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
+def _scan(e: Expander, arguments: Mapping[str, Any], place: Place, wanted: Any) -> Any:
     """The loop's body once per step: slices of the scanned tensors and the state go in, the new state comes out."""
     body = e.library.get(arguments["body"])
     if body is None or body.body is None or body.standard:
@@ -111,7 +130,7 @@ def _scan(e: Evaluator, arguments: Mapping[str, Any], place: Place, wanted: Any)
     return found if len(found) > 1 else found[0]
 
 
-def _steps(e: Evaluator, scans: tuple[Any, ...], place: Place) -> int:
+def _steps(e: Expander, scans: tuple[Any, ...], place: Place) -> int:
     counts: set[int] = set()
     for name, tensor, axis, pace in scans:
         shape = e.shape_of(tensor)
@@ -137,7 +156,7 @@ def _check_names(body: Declaration, given: list[str], arguments: Mapping[str, An
         raise Wrong("", f"'tract_core_scan' doesn't fit its body '{body.name}': {shown}", place)
 
 
-def _slices(e: Evaluator, scans: tuple[Any, ...], step: int, steps: int, place: Place) -> Iterator[tuple[str, Any]]:
+def _slices(e: Expander, scans: tuple[Any, ...], step: int, steps: int, place: Place) -> Iterator[tuple[str, Any]]:
     """What a step sees of the scanned tensors; a negative pace comes from the end."""
     for name, tensor, axis, pace in scans:
         begin = (step if pace > 0 else steps - 1 - step) * abs(pace)
@@ -145,7 +164,7 @@ def _slices(e: Evaluator, scans: tuple[Any, ...], step: int, steps: int, place: 
         yield name, e.invoke(e.library["slice"], given, "", place, f"{e.frames[-1].stem}_{name}")
 
 
-def _collected(e: Evaluator, kept: list[dict[str, Any]], output: tuple[Any, ...], name: Any, place: Place) -> Any:
+def _collected(e: Expander, kept: list[dict[str, Any]], output: tuple[Any, ...], name: Any, place: Place) -> Any:
     result, kind, axis, pace = output
     if kind == "last" or len(kept) == 1:
         return e.invoke(e.library["copy"], {"x": kept[-1][result]}, "", place, name)
