@@ -45,14 +45,15 @@ _HOMES = {
     "quant.legalize.quantize": ("Report", "quantize"),
 }
 
+if not TYPE_CHECKING:  # the type checker knows the names above, and no other
 
-def __getattr__(name: str) -> Any:
-    found: Any
-    if name in _MODULES:
-        found = import_module(_MODULES[name])
-    elif home := next((home for home, names in _HOMES.items() if name in names), None):
-        found = getattr(import_module(home), name)
-    else:
-        raise AttributeError(f"module 'quant' has no attribute '{name}'")
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> Any:
+        found: Any
+        if name in _MODULES:
+            found = import_module(_MODULES[name])
+        elif home := next((home for home, names in _HOMES.items() if name in names), None):
+            found = getattr(import_module(home), name)
+        else:
+            raise AttributeError(f"module 'quant' has no attribute '{name}'")
+        globals()[name] = found
+        return found

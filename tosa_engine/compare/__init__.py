@@ -26,10 +26,11 @@ _MODULES = {
     **dict.fromkeys(("Side", "read_dump", "read_model", "run_model"), "sides"),
 }
 
+if not TYPE_CHECKING:  # the type checker knows the names above, and no other
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'tosa_engine.compare' has no attribute '{name}'")
-    found = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'tosa_engine.compare' has no attribute '{name}'")
+        found = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        globals()[name] = found
+        return found
