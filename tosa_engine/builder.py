@@ -18,6 +18,7 @@ from .check import validate
 from .errors import UsageError, raise_all
 from .graph import Block, Graph, Operator, Region, Tensor, new_graph
 from .infer import violations
+from .lower.writer import Writer
 from .spec import TABLE
 from .spec.bind import bind
 
@@ -37,10 +38,11 @@ class Builder:
     def __init__(self, source: str = "", *, into: tuple[Graph, Block] | None = None) -> None:
         graph = new_graph(source)
         self._graph, self._block = into if into is not None else (graph, graph.main)
+        self._writer = Writer(self._block)
 
     def input(self, dtype: DType, shape: Shape, name: str = "") -> Tensor:
         """A new input of the graph (or region)."""
-        tensor = self._new(name or "input", dtype, tuple(shape))
+        tensor = self._writer.tensor(name or "input", dtype, tuple(shape))
         self._block.inputs.append(tensor.name)
         return tensor
 
@@ -59,10 +61,7 @@ class Builder:
         data = np.asarray(given, dtype.storage)
         if not np.array_equal(data, given, equal_nan=dtype.is_float) and not dtype.is_float:
             raise UsageError(f"the values of the constant aren't all values of {dtype}: {given.tolist()}")
-        tensor = self._new(name or "const", dtype, data.shape, data)
-        kind = "CONST_SHAPE" if dtype is types.shape else "CONST"
-        self._block.operators.append(Operator(kind, [], [tensor.name]))
-        return tensor
+        return self._writer.constant(name or "const", dtype, data)
 
     def op(self, op: str, *inputs: Value | list[Tensor], dtype: Any = None, output: str = "", **attributes: Any) -> Any:
         """Add an operator; its output (a list of them where the entry has a list, None where it has none).
@@ -84,7 +83,7 @@ class Builder:
         names = self._inputs(spec, list(inputs))
         operator = Operator(op, names, [], attributes)
         formats = self._formats(spec, operator, dtype)
-        outputs = [self._new(output or op.lower(), wanted, None) for wanted in formats]
+        outputs = [self._writer.tensor(output or op.lower(), wanted, None) for wanted in formats]
         operator.outputs = [t.name for t in outputs]
         legal = False
         try:
@@ -94,7 +93,7 @@ class Builder:
             if not legal:
                 for tensor in outputs:
                     del self._block.tensors[tensor.name]
-        self._block.operators.append(operator)
+        self._writer.append(operator)
         if spec.outputs and spec.outputs[-1].is_list:
             return outputs[0] if isinstance(dtype, types.DType) else outputs
         return outputs[0] if outputs else None
@@ -135,9 +134,6 @@ class Builder:
         y = self.op("CONV2D", x, w, bias, input_zp, weight_zp, local_bound=False, **one)
         found: Tensor = self.op("RESHAPE", y, [n, oc])
         return found
-
-    def _new(self, stem: str, dtype: DType, shape: Shape | None, data: Array | None = None) -> Tensor:
-        return self._block.add(Tensor(self._block.fresh(stem), dtype, shape, data))
 
     def _inputs(self, spec: OpSpec, given: list[Any]) -> list[str]:
         """The names of the inputs; constants are made for what isn't a tensor."""

@@ -14,7 +14,8 @@ import numpy as np
 
 from tosa_engine import types
 from tosa_engine.errors import GraphError
-from tosa_engine.graph import Block, Graph, Location, Operator, QParams, Tensor, new_graph
+from tosa_engine.graph import Block, Graph, Operator, QParams, Tensor, new_graph
+from tosa_engine.lower.writer import Writer
 
 from .multiplier import BITS_16, BITS_32, multiplier_of
 from .refusals import BOUND
@@ -91,13 +92,13 @@ def stored_type(quant: QParams) -> DType:
     return types.i16 if quant.bits == 16 else types.i8
 
 
-class Emitter:
-    """Adds operators to the integer graph. All emitted for one float operator share its location."""
+class IntegerWriter:
+    """Writes the integer graph, tensors by name. What is written for one float operator shares its location."""
 
     def __init__(self, source: Graph) -> None:
         self.graph: Graph = new_graph(source.source)
         self.block: Block = self.graph.main
-        self.location: Location | None = None
+        self.writer = Writer(self.block)
         self._constants: dict[tuple[DType, Shape, bytes], str] = {}
 
     def tensor(self, name: str) -> Tensor:
@@ -114,29 +115,19 @@ class Emitter:
         key = (dtype, data.shape, data.tobytes())
         if data.nbytes <= 64 and key in self._constants:
             return self._constants[key]
-        name = self.block.fresh(stem)
-        self._constants[key] = name
-        self.block.add(Tensor(name, dtype, data.shape, data))
-        op = "CONST_SHAPE" if dtype is types.shape else "CONST"
-        self.block.operators.append(Operator(op, [], [name], {}, self.location))
+        name = self._constants[key] = self.writer.constant(stem, dtype, data).name
         return name
 
     def emit(self, op: str, inputs: Sequence[str], stem: str, dtype: DType, shape: Shape, **attributes: Any) -> str:
         """One operator with one output, whose name is `stem` unless that is taken."""
-        name = self.block.fresh(stem)
-        self.block.add(Tensor(name, dtype, shape))
-        self.block.operators.append(Operator(op, list(inputs), [name], attributes, self.location))
+        name = self.writer.tensor(stem, dtype, shape).name
+        self.writer.append(Operator(op, list(inputs), [name], attributes, self.writer.location))
         return name
 
     def rename(self, old: str, new: str) -> None:
         """Give a tensor that nobody reads yet another name, if that is free."""
-        if new in self.block.tensors:
-            return
-        tensor = self.block.tensors.pop(old)
-        tensor.name = new
-        self.block.add(tensor)
-        for op in self.block.operators:
-            op.outputs = [new if name == old else name for name in op.outputs]
+        if new not in self.block.tensors:
+            self.writer.rename(self.tensor(old), new)
 
     def zero(self, dtype: DType = types.i32) -> str:
         return self.constant(f"zero_{dtype}", dtype, [0])

@@ -17,10 +17,10 @@ from .emit import Quantized, stored_type
 if TYPE_CHECKING:
     from tosa_engine.graph import QParams
 
-    from .emit import Emitter
+    from .emit import IntegerWriter
 
 
-def dequantized(e: Emitter, stored: str, stem: str, scales: types.Array, zero_point: int = 0) -> str:
+def dequantized(e: IntegerWriter, stored: str, stem: str, scales: types.Array, zero_point: int = 0) -> str:
     """The fp32 numbers that a tensor of integers stands for; `scales`: one, or one per index of the last axis."""
     shape = e.shape(stored)
     name = e.emit("CAST", [stored], f"{stem}_cast", types.fp32, shape)
@@ -30,7 +30,7 @@ def dequantized(e: Emitter, stored: str, stem: str, scales: types.Array, zero_po
     return _times(e, name, scales, f"{stem}_real")
 
 
-def quantized(e: Emitter, real: str, stem: str, quant: QParams) -> Quantized:
+def quantized(e: IntegerWriter, real: str, stem: str, quant: QParams) -> Quantized:
     """The integers of a tensor of fp32."""
     shape = e.shape(real)
     name = _times(e, real, 1 / np.array(quant.scale[:1]), f"{stem}_scaled")
@@ -40,7 +40,7 @@ def quantized(e: Emitter, real: str, stem: str, quant: QParams) -> Quantized:
     return Quantized(e.emit("CAST", [name], f"{stem}_stored", stored_type(quant), shape), quant)
 
 
-def _times(e: Emitter, x: str, factors: types.Array, stem: str) -> str:
+def _times(e: IntegerWriter, x: str, factors: types.Array, stem: str) -> str:
     shape = e.shape(x)
     rank = len(shape)
     values = factors.reshape((1,) * (rank - 1) + (-1,)) if rank else factors.reshape(())

@@ -42,7 +42,7 @@ from . import (
     unsigned,
 )
 from .derived import derived
-from .emit import Emitter, Plain, Quantized, Real, Wide, stored_type
+from .emit import IntegerWriter, Plain, Quantized, Real, Wide, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
@@ -118,7 +118,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     source = prepared(narrow.run(graph))
     block = source.main
     ctx = Context(
-        block, Emitter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
+        block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
         floats=frozenset(floats),
     )  # fmt: skip
     _inputs(ctx)
@@ -127,7 +127,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     for op in block.operators:
         if op.op in ("CONST", "CONST_SHAPE") or any(out in found_chains.inside for out in op.outputs):
             continue
-        ctx.emitter.location = op.location
+        ctx.emitter.writer.location = op.location
         try:
             if ctx.stays_float(op):
                 rules_float.emit(ctx, op)
@@ -183,7 +183,7 @@ def unbounded(graph: Graph) -> frozenset[str]:
     """
     block = prepared(graph).main
     every = {t.name: UNKNOWN for t in block.tensors.values() if t.data is None and t.dtype is types.fp32}
-    ctx = Context(block, Emitter(graph), every, block.producers(), block.consumers(), derived)
+    ctx = Context(block, IntegerWriter(graph), every, block.producers(), block.consumers(), derived)
     return chains.find(ctx).inside | _masked(block, MASKING | EXTREMES)
 
 
@@ -228,12 +228,11 @@ def _stand_in(ctx: Context, op: Operator) -> None:
     """After a problem: stand-ins for the outputs, so that the other operators can be looked at too."""
     for out in op.outputs:
         quant, dtype = ctx.quant.get(out, UNKNOWN), ctx.tensor(out).dtype
-        name = ctx.emitter.block.fresh(out)
+        wanted = stored_type(quant) if dtype.is_float else dtype
+        name = ctx.emitter.writer.tensor(out, wanted, ctx.shape(out)).name
         if not dtype.is_float:
-            ctx.emitter.block.add(Tensor(name, dtype, ctx.shape(out)))
             ctx.values[out] = Plain(name)
             continue
-        ctx.emitter.block.add(Tensor(name, stored_type(quant), ctx.shape(out)))
         ctx.missing.add(out)
         ctx.values[out] = Quantized(name, quant)
 
@@ -268,7 +267,7 @@ def _inputs(ctx: Context) -> None:
 def _outputs(ctx: Context) -> None:
     """Every graph output under its own name."""
     made = ctx.emitter.block
-    ctx.emitter.location = None
+    ctx.emitter.writer.location = None
     for name in ctx.block.outputs:
         value = ctx.value(name)
         if not isinstance(value, (Plain, Real)):

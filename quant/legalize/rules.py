@@ -15,7 +15,7 @@ from tosa_engine.qparams.arrays import quantize_array
 
 from ..ranges import activation_qparams, as_stored
 from . import refusals
-from .emit import Emitter, Plain, Quantized, Real, Value, Wide, stored_type
+from .emit import IntegerWriter, Plain, Quantized, Real, Value, Wide, stored_type
 from .float_borders import quantized
 from .lints import Lint
 
@@ -35,7 +35,7 @@ class Context:
     """
 
     block: Block
-    emitter: Emitter
+    emitter: IntegerWriter
     quant: dict[str, QParams]
     producers: Mapping[str, Operator]
     consumers: Mapping[str, list[Operator]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
-from tosa_engine.graph import Location, Tensor, copy_operator
+from tosa_engine.graph import Location, copy_operator
 
 from .emit import Plain, Real, Wide
 from .float_borders import dequantized
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 def emit(ctx: Context, op: Operator) -> None:
     """`op` itself, on floats."""
-    block = ctx.emitter.block
+    writer = ctx.emitter.writer
     copied = copy_operator(op)
     copied.inputs = [_operand(ctx, name) for name in op.inputs]
     copied.outputs = []
     for out in op.outputs:
         tensor = ctx.tensor(out)
-        source = tensor.source or Location(name=out)
-        name = block.add(Tensor(block.fresh(out), tensor.dtype, tensor.shape, source=source)).name
-        copied.outputs.append(name)
-        ctx.values[out] = Real(name) if tensor.dtype is types.fp32 else Plain(name)
-    block.operators.append(copied)
+        written = writer.tensor(out, tensor.dtype, tensor.shape)
+        written.source = tensor.source or Location(name=out)
+        copied.outputs.append(written.name)
+        ctx.values[out] = Real(written.name) if tensor.dtype is types.fp32 else Plain(written.name)
+    writer.append(copied)
 
 
 def _operand(ctx: Context, name: str) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
-    from .emit import Emitter
+    from .emit import IntegerWriter
 
 SUM_BITS = 31
 RESULT_BITS = 15  # of E and of r in the last product
@@ -88,7 +88,7 @@ def exponential_bits(classes: int) -> int:
     return min(MOST_BITS, SUM_BITS - (classes - 1).bit_length())
 
 
-def _exponentials(e: Emitter, x: Quantized, axis: int, bits: int, out: str) -> str:
+def _exponentials(e: IntegerWriter, x: Quantized, axis: int, bits: int, out: str) -> str:
     """E as int32: one TABLE per byte of round((2^bits - 1) * exp(s * d))."""
     shape = list(e.shape(x.name))
     shape[axis] = 1
@@ -114,7 +114,7 @@ def reciprocal_table() -> Array:
     return table
 
 
-def _reciprocal(e: Emitter, total: str, top: int, classes: int, out: str) -> str:
+def _reciprocal(e: IntegerWriter, total: str, top: int, classes: int, out: str) -> str:
     """2^15 / v as int32, v = total / top in 1 .. classes."""
     v = e.rescale(total, f"{out}_v", types.i32, 2.0**V_BITS / top, top * classes, why=f"2^{V_BITS} / {top}")
     rank = len(e.shape(total))
@@ -144,7 +144,7 @@ def _reciprocal(e: Emitter, total: str, top: int, classes: int, out: str) -> str
     return e.rescale(r, f"{out}_r", types.i32, scale, int(unit * 1.01), why=why)
 
 
-def _looked_up(e: Emitter, v: str, steps: int, reach: int, stem: str) -> str:
+def _looked_up(e: IntegerWriter, v: str, steps: int, reach: int, stem: str) -> str:
     """The table at v * steps, rounded and saturated to 0 .. 255."""
     scale = steps / float(1 << V_BITS)
     index = e.rescale(v, f"{stem}_index", types.i8, scale, reach, output_zp=-128, why=f"{steps} / 2^{V_BITS}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array, Shape
 
-    from .emit import Emitter
+    from .emit import IntegerWriter
     from .rules import Context
 
 REACH = 11.0  # exp(-11) is 0.55 steps of 2^-15
@@ -66,7 +66,7 @@ def softmax_16(ctx: Context, op: Operator) -> None:
     ctx.define(out, Quantized(name, quant))
 
 
-def _exponentials(e: Emitter, x: Quantized, axis: int, shape: Shape, out: str) -> str:
+def _exponentials(e: IntegerWriter, x: Quantized, axis: int, shape: Shape, out: str) -> str:
     """E as int32 of 22 bits."""
     peak = e.emit("REDUCE_MAX", [x.name], f"{out}_max", types.i16, shape, axis=axis, nan_mode="PROPAGATE")
     wide, _ = e.widen(x, f"{out}_input")
@@ -89,12 +89,12 @@ def exponential_table() -> Array:
     return fit_16(lambda real: float(np.exp(min(real - REACH / 2, 0.0))), REACH / STEPS, 1 / 32767)
 
 
-def _short(e: Emitter, table: str, stem: str) -> str:
+def _short(e: IntegerWriter, table: str, stem: str) -> str:
     """The upper 15 bits of a TABLE's 22."""
     return e.rescale(table, stem, types.i32, 2.0**-7, 1 << TABLE_BITS, why="2^-7")
 
 
-def _reciprocal(e: Emitter, total: str, zeros: str, out: str) -> str:
+def _reciprocal(e: IntegerWriter, total: str, zeros: str, out: str) -> str:
     """1 / (1 + t) in 15 bits, t the fraction of the sum below its first bit."""
     rank = len(e.shape(total))
     one = e.constant(f"{out}_one", types.i32, np.ones((1,) * rank))

@@ -52,14 +52,14 @@ def _bytes(stored: Array, quant: QParams) -> list[Array]:
 @rule("VARIABLE")
 def variable(ctx: Context, op: Operator) -> None:
     if not op.attributes["type"].is_float:
-        ctx.emitter.block.operators.append(Operator("VARIABLE", [], [], dict(op.attributes), op.location))
+        ctx.emitter.writer.append(Operator("VARIABLE", [], [], dict(op.attributes), op.location))
         return
     quant, given = _quant(ctx, op), op.attributes.get("initial_value")
     parts = BYTES if quant.bits == 16 else WHOLE
     initial = [None] * len(parts) if given is None else _bytes(np.asarray(quantize_array(given, quant)), quant)
     for (end, _, _), value in zip(parts, initial, strict=True):
         attributes = {**op.attributes, "name": op.attributes["name"] + end, "type": types.i8, "initial_value": value}
-        ctx.emitter.block.operators.append(Operator("VARIABLE", [], [], attributes, op.location))
+        ctx.emitter.writer.append(Operator("VARIABLE", [], [], attributes, op.location))
 
 
 @rule("VARIABLE_READ")
@@ -82,13 +82,13 @@ def read(ctx: Context, op: Operator) -> None:
 def write(ctx: Context, op: Operator) -> None:
     source, name, e = op.inputs[0], op.attributes["name"], ctx.emitter
     if not ctx.tensor(source).dtype.is_float:
-        e.block.operators.append(Operator("VARIABLE_WRITE", [plain(ctx, source)], [], {"name": name}, op.location))
+        e.writer.append(Operator("VARIABLE_WRITE", [plain(ctx, source)], [], {"name": name}, op.location))
         return
     x, quant = ctx.quantized(source), _quant(ctx, op)
     stored = x.name if x.quant == quant else ctx.rescaled(x, quant, f"{source}_state")
     parts = {"": stored} if quant.bits == 8 else _split(ctx, Quantized(stored, quant), source)
     for end, part in parts.items():
-        e.block.operators.append(Operator("VARIABLE_WRITE", [part], [], {"name": name + end}, op.location))
+        e.writer.append(Operator("VARIABLE_WRITE", [part], [], {"name": name + end}, op.location))
 
 
 def _split(ctx: Context, x: Quantized, stem: str) -> dict[str, str]:

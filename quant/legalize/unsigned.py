@@ -18,7 +18,7 @@ from .multiplier import BITS_32, multiplier_of
 if TYPE_CHECKING:
     from tosa_engine.graph import QParams
 
-    from .emit import Emitter
+    from .emit import IntegerWriter
 
 
 def is_unsigned(quant: QParams | None) -> bool:
@@ -26,12 +26,12 @@ def is_unsigned(quant: QParams | None) -> bool:
     return quant is not None and not quant.signed and quant.bits in (8, 16)
 
 
-def enter(e: Emitter, name: str, quant: QParams) -> Quantized:
+def enter(e: IntegerWriter, name: str, quant: QParams) -> Quantized:
     """The signed form of the graph input `name`, a tensor of the integer graph."""
     return Quantized(_moved(e, name, f"{name}_signed", quant, entering=True), as_stored(quant))
 
 
-def leave(e: Emitter, value: Quantized, name: str, quant: QParams) -> str:
+def leave(e: IntegerWriter, value: Quantized, name: str, quant: QParams) -> str:
     """The graph output `name` in its unsigned form."""
     if value.name == name:
         value = Quantized(renamed(e, name, f"{name}_signed"), value.quant)
@@ -40,7 +40,7 @@ def leave(e: Emitter, value: Quantized, name: str, quant: QParams) -> str:
     return moved
 
 
-def _moved(e: Emitter, x: str, stem: str, quant: QParams, *, entering: bool) -> str:
+def _moved(e: IntegerWriter, x: str, stem: str, quant: QParams, *, entering: bool) -> str:
     """By half the range: exact, times 1."""
     dtype, one = stored_type(quant), multiplier_of(1.0, "1", stem, BITS_32)
     half, zero = e.constant(f"{stem}_half", dtype, [-(1 << (quant.bits - 1))]), e.constant(f"zero_{dtype}", dtype, [0])
@@ -56,13 +56,10 @@ def _moved(e: Emitter, x: str, stem: str, quant: QParams, *, entering: bool) -> 
     )  # fmt: skip
 
 
-def renamed(e: Emitter, name: str, stem: str) -> str:
+def renamed(e: IntegerWriter, name: str, stem: str) -> str:
     """Another name for a tensor of the integer graph, which frees its own."""
-    fresh = e.block.fresh(stem)
-    tensor = e.block.tensors.pop(name)
-    tensor.name = fresh
-    e.block.add(tensor)
+    tensor = e.tensor(name)
+    e.writer.rename(tensor, e.writer.fresh(stem))
     for operator in e.block.operators:
-        operator.inputs = [fresh if n == name else n for n in operator.inputs]
-        operator.outputs = [fresh if n == name else n for n in operator.outputs]
-    return fresh
+        operator.inputs = [tensor.name if n == name else n for n in operator.inputs]
+    return tensor.name

@@ -25,7 +25,7 @@ from nnef_documents import WORDS, Writer, broken, tokens
 from tosa_engine.errors import TosaEngineError
 from tosa_engine.frontends import nnef
 from tosa_engine.frontends.nnef import mapping
-from tosa_engine.frontends.nnef.build import Builder
+from tosa_engine.frontends.nnef.build import NnefWriter
 from tosa_engine.frontends.nnef.document import lower, parse_text
 from tosa_engine.frontends.nnef.files.dat import dequantized
 
@@ -98,7 +98,7 @@ def language(rng: random.Random, folder: Path) -> None:
     written = nnef.format_document(found)
     assert nnef.format_document(parse_text(written, "again.nnef")) == written
     lower(found, lambda _: False)
-    mapping.map_operations(Builder(found, {}, with_data=False), found.operations)
+    mapping.map_operations(NnefWriter(found, {}, with_data=False), found.operations)
 
 
 def tensor_file(rng: random.Random) -> bytes:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tosa_engine import check, oracle, types
 from tosa_engine.graph import Graph, Location, QParams, Tensor, new_graph
+from tosa_engine.lower.composites import grouped
+from tosa_engine.lower.writer import Writer
 from tosa_engine.passes import composites, dead_code, layout
-from tosa_engine.passes.composites import compose, output_shape
-from tosa_engine.passes.emit import Emitter
 from tosa_engine.passes.layout_rules import RULES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Random:
 
     def __init__(self, data: st.DataObject) -> None:
         self.data, self.graph = data, new_graph()
-        self.emit = Emitter(self.graph.main)
+        self.emit = Writer(self.graph.main)
         self.tensors: list[Tensor] = []
         for name, shape in (("a", (1, 2, 3, 4)), ("b", (2, 1, 4, 3))):
             self.tensors.append(self.graph.main.add(Tensor(name, types.fp32, shape)))
@@ -115,8 +115,7 @@ class Random:
         attributes: dict[str, Any] = {"softmax": {"axis": self.axis(x)}, "mean": {"axes": (self.axis(x),)}}.get(
             name, {}
         )
-        output = self.emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
-        return self.emit.composite(compose(name, x, output, attributes))
+        return grouped(self.emit, name, x, **attributes)
 
     def pool(self) -> Tensor:
         rank4 = [t for t in self.tensors if len(t.shape or ()) == 4]
@@ -152,11 +151,11 @@ def test_random_graphs_compute_the_same_bytes(data: st.DataObject) -> None:
         assert after[name].tobytes() == wanted.tobytes()
 
 
-def chain(build: Callable[[Emitter, Tensor], Tensor], shape: tuple[int, ...] = (1, 3, 4, 5)) -> Graph:
+def chain(build: Callable[[Writer, Tensor], Tensor], shape: tuple[int, ...] = (1, 3, 4, 5)) -> Graph:
     graph = new_graph()
     x = graph.main.add(Tensor("x", types.fp32, shape))
     graph.main.inputs = ["x"]
-    graph.main.outputs = [build(Emitter(graph.main), x).name]
+    graph.main.outputs = [build(Writer(graph.main), x).name]
     moved = dead_code.run(layout.run(graph))
     check.validate(moved)
     feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
@@ -166,7 +165,7 @@ def chain(build: Callable[[Emitter, Tensor], Tensor], shape: tuple[int, ...] = (
 
 
 def test_a_chain_of_any_layout_keeps_no_inner_transpose() -> None:
-    def build(emit: Emitter, x: Tensor) -> Tensor:
+    def build(emit: Writer, x: Tensor) -> Tensor:
         for i in range(3):
             x = emit.transpose(x, NHWC)
             x = emit.operator("MAX_POOL2D", [x], x.shape or (), kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0),
@@ -199,7 +198,7 @@ def test_a_transpose_of_extents_of_1_is_a_reshape_and_reshapes_merge() -> None:
 
 def test_hints_and_sources_follow() -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     x = graph.main.add(Tensor("x", types.fp32, (1, 3, 4, 5)))
     graph.main.inputs = ["x"]
     image = emit.transpose(x, NHWC)
@@ -216,7 +215,7 @@ def test_hints_and_sources_follow() -> None:
 
 @pytest.mark.parametrize("op", sorted(RULES))
 def test_each_rule_is_for_an_operator_that_exists(op: str) -> None:
-    from tosa_engine.passes.composites import BODIES
+    from tosa_engine.lower.composites import BODIES
     from tosa_engine.spec import TABLE
 
     assert op in TABLE or op in BODIES
@@ -224,7 +223,7 @@ def test_each_rule_is_for_an_operator_that_exists(op: str) -> None:
 
 def test_a_per_channel_rescale_stays_in_its_layout() -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     x = graph.main.add(Tensor("x", types.i32, (1, 3, 4, 5)))
     graph.main.inputs = ["x"]
     turned = emit.transpose(x, NHWC)
@@ -250,7 +249,7 @@ def test_a_per_channel_rescale_stays_in_its_layout() -> None:
 
 def test_two_outputs_may_have_one_stand_in() -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     x = graph.main.add(Tensor("x", types.fp32, (1, 2, 3, 4)))
     graph.main.inputs = ["x"]
     flat = emit.operator("RESHAPE", [x, emit.dims((2, 3, 4))], (2, 3, 4))
@@ -264,7 +263,7 @@ def test_two_outputs_may_have_one_stand_in() -> None:
     assert {n: a.tobytes() for n, a in after.items()} == {n: a.tobytes() for n, a in before.items()}
 
 
-def pooled(emit: Emitter, x: Tensor) -> Tensor:
+def pooled(emit: Writer, x: Tensor) -> Tensor:
     """An operator that keeps its layout, so that the transposes around it can't simply cancel."""
     image = emit.transpose(x, NHWC)
     output = emit.operator(
@@ -273,14 +272,13 @@ def pooled(emit: Emitter, x: Tensor) -> Tensor:
     return emit.operator("TRANSPOSE", [output], x.shape or (), perms=NCHW)
 
 
-def composite(emit: Emitter, x: Tensor, name: str, **attributes: Any) -> Tensor:
-    output = emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
-    return emit.composite(compose(name, x, output, attributes))
+def composite(emit: Writer, x: Tensor, name: str, **attributes: Any) -> Tensor:
+    return grouped(emit, name, x, **attributes)
 
 
 BINARY = ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
 CONSTANT = np.random.default_rng(5).standard_normal((1, 3, 1, 5))
-APPLY: dict[str, Callable[[Emitter, Tensor, int], Tensor]] = {
+APPLY: dict[str, Callable[[Writer, Tensor, int], Tensor]] = {
     "ABS": lambda e, x, _: e.unary("ABS", x),
     "CAST": lambda e, x, _: e.operator("CAST", [x], x.shape or (), types.i32),
     "CLAMP": lambda e, x, _: e.clamp(x, -0.25, 0.5),
@@ -305,7 +303,7 @@ APPLY: dict[str, Callable[[Emitter, Tensor, int], Tensor]] = {
 @pytest.mark.parametrize("axis", range(4))
 def test_each_rule_moves_its_operator_into_the_other_layout(op: str, axis: int) -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     x = graph.main.add(Tensor("x", types.fp32, (1, 3, 4, 5)))
     graph.main.inputs = ["x"]
     graph.main.outputs = [APPLY[op](emit, pooled(emit, x), axis).name]

@@ -9,9 +9,10 @@ import pytest
 
 from tosa_engine import check, oracle, passes, types
 from tosa_engine.graph import Composite, Graph, Location, Operator, QParams, Tensor, copy_block, new_graph
-from tosa_engine.passes import batch_norm, composites, dead_code, folding, names, views
-from tosa_engine.passes.composites import BODIES, compose, output_shape
-from tosa_engine.passes.emit import Emitter
+from tosa_engine.lower import views
+from tosa_engine.lower.composites import BODIES, grouped
+from tosa_engine.lower.writer import Writer
+from tosa_engine.passes import batch_norm, composites, dead_code, folding, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +22,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 RNG = np.random.default_rng(0)
 
 
-def graph_of(shape: tuple[int, ...], build: Callable[[Emitter, Tensor], Tensor]) -> Graph:
+def graph_of(shape: tuple[int, ...], build: Callable[[Writer, Tensor], Tensor]) -> Graph:
     """A graph with input `x` and one output."""
     graph = new_graph()
     block = graph.main
     x = block.add(Tensor("x", types.fp32, shape))
     block.inputs = ["x"]
-    block.outputs = [build(Emitter(block), x).name]
+    block.outputs = [build(Writer(block), x).name]
     check.validate(graph)
     return graph
 
@@ -45,10 +46,9 @@ def normal(*shape: int) -> Array:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def composite(name: str, **attributes: Any) -> Callable[[Emitter, Tensor], Tensor]:
-    def build(emit: Emitter, x: Tensor) -> Tensor:
-        output = emit.new_output(name, x.dtype, output_shape(name, x.shape or (), attributes))
-        return emit.composite(compose(name, x, output, attributes))
+def composite(name: str, **attributes: Any) -> Callable[[Writer, Tensor], Tensor]:
+    def build(emit: Writer, x: Tensor) -> Tensor:
+        return grouped(emit, name, x, **attributes)
 
     return build
 
@@ -79,7 +79,7 @@ def test_every_composite_is_tested() -> None:
 
 
 def test_expanding_twice_the_same_composite_keeps_names_apart() -> None:
-    def build(emit: Emitter, x: Tensor) -> Tensor:
+    def build(emit: Writer, x: Tensor) -> Tensor:
         return emit.binary(
             "ADD", composite("sigmoid")(emit, composite("sigmoid")(emit, x)), composite("sigmoid")(emit, x)
         )
@@ -93,7 +93,7 @@ def test_expanding_twice_the_same_composite_keeps_names_apart() -> None:
 
 
 def test_dead_code() -> None:
-    def build(emit: Emitter, x: Tensor) -> Tensor:
+    def build(emit: Writer, x: Tensor) -> Tensor:
         emit.unary("EXP", emit.unary("ABS", x))
         emit.const(normal(3), types.fp32)
         return emit.unary("ABS", x)
@@ -111,7 +111,7 @@ def test_dead_code() -> None:
 def test_folding_computes_constants_with_the_oracle() -> None:
     a, b = normal(2, 3), normal(1, 3)
 
-    def build(emit: Emitter, x: Tensor) -> Tensor:
+    def build(emit: Writer, x: Tensor) -> Tensor:
         total = emit.binary("ADD", emit.const(a, types.fp32), emit.const(b, types.fp32))
         turned = emit.operator("TRANSPOSE", [total], (3, 2), perms=(1, 0))
         joined = emit.concat([turned, turned], 0)
@@ -127,7 +127,7 @@ def test_folding_computes_constants_with_the_oracle() -> None:
 
 def test_folding_doesnt_blow_up_and_keeps_what_a_require_forbids() -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     narrow = emit.const(np.ones((1, 1 << 13)), types.fp32)
     tall = emit.const(np.ones((1 << 13, 1)), types.fp32)
     wide = emit.binary("ADD", narrow, tall)
@@ -140,7 +140,7 @@ def test_folding_doesnt_blow_up_and_keeps_what_a_require_forbids() -> None:
 def convolution(op: str, *, gain: Array, offset: Array, sub: bool = False, twice: bool = False) -> Graph:
     """x -> convolution -> MUL gain -> ADD offset (or offset - that)."""
 
-    def build(emit: Emitter, x: Tensor) -> Tensor:
+    def build(emit: Writer, x: Tensor) -> Tensor:
         zero = emit.scalar(0.0)
         weight = normal(6, 3, 3, 2) if op == "CONV2D" else normal(3, 3, 2, 3)
         inputs = [x, emit.const(weight, types.fp32), emit.const(normal(6), types.fp32), zero, zero]
@@ -276,7 +276,7 @@ def test_no_pass_changes_its_input(name: str, digits: Path) -> None:
 
 def test_parts_of_a_tensor_have_its_hint_while_their_values_are_its_own() -> None:
     graph = new_graph()
-    emit = Emitter(graph.main)
+    emit = Writer(graph.main)
     hint, per_channel = QParams((0.5,), (3,)), QParams((0.5, 1.0), (0, 0), axis=1)
     x = graph.main.add(Tensor("x", types.fp32, (2, 2), quant=hint))
     assert emit.pad(x, (1, 0), (0, 0)).quant == hint

@@ -19,6 +19,7 @@ from strategies import PLANS, Plan, cases, draw_values, dtype_of, unary
 from tosa_engine import check, types
 from tosa_engine.graph import Operator, Tensor, new_graph
 from tosa_engine.infer import infer
+from tosa_engine.lower.writer import Writer
 from tosa_engine.oracle import ORACLES
 from tosa_engine.spec import TABLE
 
@@ -55,20 +56,21 @@ def is_plain(spec: OpSpec) -> bool:
 def graphs(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """A legal graph of 2 to 12 operators (constants not counted) with arrays for its inputs."""
     rows = FLOAT_ROWS if floats else INTEGER_ROWS
-    builder = Builder(draw, draw(st.integers(2, MOST_OPERATORS)))
-    while builder.room():
+    grown = Grown(draw, draw(st.integers(2, MOST_OPERATORS)))
+    while grown.room():
         name = draw(st.sampled_from(sorted(rows)))
-        builder.step(TABLE[name], draw(st.sampled_from(rows[name])))
-    return builder.finish()
+        grown.step(TABLE[name], draw(st.sampled_from(rows[name])))
+    return grown.finish()
 
 
-class Builder:
+class Grown:
     """A graph that grows by one operator at a time, every tensor's shape known."""
 
     def __init__(self, draw: Draw, most: int) -> None:
         self.draw, self.most, self.count = draw, most, 0
         self.graph = new_graph()
         self.block = self.graph.main
+        self.writer = Writer(self.block)
         self.feeds: dict[str, Array] = {}
         self.pool: list[Tensor] = []
 
@@ -155,17 +157,13 @@ class Builder:
 
     def constant(self, dtype: DType, values: Any) -> str:
         """A new constant."""
-        data = np.asarray(values, dtype.storage)
-        tensor = self.block.add(Tensor(self.block.fresh("c"), dtype, data.shape, data))
-        kind = "CONST_SHAPE" if dtype is types.shape else "CONST"
-        self.block.operators.append(Operator(kind, [], [tensor.name]))
-        return tensor.name
+        return self.writer.constant("c", dtype, np.asarray(values, dtype.storage)).name
 
     def source(self, dtype: DType, shape: Shape, values: Array) -> str:
         """A new tensor with these values, constant or an input of the graph."""
         if self.draw(st.booleans()):
             return self.constant(dtype, np.asarray(values, dtype.storage).reshape(shape))
-        tensor = self.block.add(Tensor(self.block.fresh("in"), dtype, shape))
+        tensor = self.writer.tensor("in", dtype, shape)
         self.block.inputs.append(tensor.name)
         self.feeds[tensor.name] = np.asarray(values, dtype.storage).reshape(shape)
         self.pool.append(tensor)
@@ -175,8 +173,8 @@ class Builder:
         self, op: str, inputs: list[str], dtype: DType, attributes: dict[str, Any] | None = None, outputs: int = 1
     ) -> Tensor:
         """An operator, whose outputs are of one format; they are there for the next. The last one is returned."""
-        tensors = [self.block.add(Tensor(self.block.fresh("t"), dtype, None)) for _ in range(outputs)]
-        self.block.operators.append(Operator(op, inputs, [tensor.name for tensor in tensors], attributes or {}))
+        tensors = [self.writer.tensor("t", dtype, None) for _ in range(outputs)]
+        self.writer.append(Operator(op, inputs, [tensor.name for tensor in tensors], attributes or {}))
         infer(self.graph)
         self.pool += tensors
         self.count += 1

@@ -10,6 +10,7 @@ from tosa_engine import graph as g
 from tosa_engine import types
 from tosa_engine.builder import Builder
 from tosa_engine.infer import infer
+from tosa_engine.lower.writer import Writer
 
 
 class Net:
@@ -18,6 +19,7 @@ class Net:
     def __init__(self, seed: int = 0) -> None:
         self.graph = g.new_graph()
         self.block = self.graph.main
+        self.writer = Writer(self.block)
         self.rng = np.random.default_rng(seed)
 
     def input(self, name: str, dtype: types.DType, *shape: int) -> str:
@@ -26,16 +28,11 @@ class Net:
         return name
 
     def const(self, dtype: types.DType, values: Any) -> str:
-        data = np.asarray(values, dtype.storage)
-        name = self.block.fresh("const")
-        self.block.add(g.Tensor(name, dtype, data.shape, data))
-        kind = "CONST_SHAPE" if dtype is types.shape else "CONST"
-        self.block.operators.append(g.Operator(kind, [], [name]))
-        return name
+        return self.writer.constant("const", dtype, np.asarray(values, dtype.storage)).name
 
     def op(self, op: str, name: str, dtype: types.DType, *inputs: str, **attributes: Any) -> str:
         self.block.add(g.Tensor(name, dtype, None))
-        self.block.operators.append(g.Operator(op, list(inputs), [name], attributes))
+        self.writer.append(g.Operator(op, list(inputs), [name], attributes))
         return name
 
     def done(self, *outputs: str) -> g.Graph:

@@ -11,7 +11,8 @@ from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
 from tosa_engine.graph import Graph, Location, Operator, QParams, Tensor, new_graph
 from tosa_engine.infer import infer
-from tosa_engine.passes.composites import compose, output_shape
+from tosa_engine.lower.composites import grouped
+from tosa_engine.lower.writer import Writer
 from tosa_engine.qparams.arrays import dequantize_array
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Floats:
     def __init__(self) -> None:
         self.graph: Graph = new_graph()
         self.block = self.graph.main
+        self.writer = Writer(self.block)
 
     def input(self, shape: Shape, quant: QParams | None = None, name: str = "x") -> str:
         self.block.add(Tensor(name, types.fp32, shape, quant=quant))
@@ -35,11 +37,7 @@ class Floats:
         return name
 
     def const(self, values: Any, quant: QParams | None = None, dtype: types.DType = types.fp32) -> str:
-        data = np.asarray(values, dtype.storage)
-        name = self.block.fresh("const")
-        self.block.add(Tensor(name, dtype, data.shape, data, quant))
-        self.block.operators.append(Operator("CONST_SHAPE" if dtype is types.shape else "CONST", [], [name]))
-        return name
+        return self.writer.constant("const", dtype, np.asarray(values, dtype.storage), quant).name
 
     def op(
         self,
@@ -50,8 +48,7 @@ class Floats:
         dtype: types.DType = types.fp32,
         **attributes: Any,
     ) -> str:
-        name = name or self.block.fresh(op.lower())
-        self.block.add(Tensor(name, dtype, None, quant=quant))
+        name = self.writer.tensor(name or op.lower(), dtype, None, quant=quant).name
         if op in ("MAXIMUM", "MINIMUM", "CLAMP", "MAX_POOL2D", "REDUCE_MAX", "ARGMAX"):
             attributes["nan_mode"] = "PROPAGATE"
         if op in ("MATMUL", "NEGATE", "AVG_POOL2D"):
@@ -59,17 +56,14 @@ class Floats:
             inputs = [*inputs, zero, zero]
         if op == "MUL":
             inputs = [*inputs, self.const([0], dtype=types.i8)]
-        self.block.operators.append(Operator(op, list(inputs), [name], attributes))
+        self.writer.append(Operator(op, list(inputs), [name], attributes))
         infer(self.graph)
         return name
 
     def composite(self, op: str, x: str, quant: QParams | None = None, **attributes: Any) -> str:
-        source = self.block.tensors[x]
-        assert source.shape is not None
-        name = self.block.fresh(op)
-        output = self.block.add(Tensor(name, types.fp32, output_shape(op, source.shape, attributes), quant=quant))
-        self.block.operators.append(compose(op, source, output, attributes))
-        return name
+        output = grouped(self.writer, op, self.block.tensors[x], **attributes)
+        output.quant = quant
+        return output.name
 
     def conv(self, x: str, weight: Array, bias: Array, quant: QParams | None = None, **spatial: Any) -> str:
         zero = self.const([0.0])

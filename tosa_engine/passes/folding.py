@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from .. import types
 from ..errors import RequireViolation
 from ..graph import Composite, Operator
+from ..lower.views import reshaped, transposed
 from ..oracle import run_operator
 from ..spec import TABLE, bind_operator
-from .views import reshaped, transposed
 
 if TYPE_CHECKING:
     from ..graph import Block, Graph, QParams, Tensor

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..graph import Block, Operator, Tensor, copy_operator, copy_tensor
-from .emit import Emitter
+from ..lower.views import reshaped
+from ..lower.writer import Writer
 from .layout_rules import RULES
-from .views import reshaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Walk:
 
     def __init__(self, old: Block) -> None:
         self.old, self.new = old, Block(old.name, list(old.inputs), list(old.outputs))
-        self.emit = Emitter(self.new, taken=old.tensors)
+        self.writer = Writer(self.new, taken=old.tensors)
         self.stand_ins: dict[str, tuple[Tensor, Perms]] = {}
         self._made: dict[tuple[str, Perms], Tensor] = {}
         for name in dict.fromkeys(old.inputs):
@@ -67,8 +67,8 @@ class Walk:
 
     def run(self) -> Block:
         for operator in self.old.operators:
-            self.emit.location = operator.location
-            self.emit.stem = operator.outputs[0] if operator.outputs else operator.op.lower()
+            self.writer.location = operator.location
+            self.writer.stem = operator.outputs[0] if operator.outputs else operator.op.lower()
             self._operator(operator)
         for name in dict.fromkeys(self.old.outputs):
             self._output(name)
@@ -119,12 +119,12 @@ class Walk:
                 if tensor.quant is not None and tensor.quant.axis is not None:
                     tensor.quant = replace(tensor.quant, axis=perms[tensor.quant.axis])
                 if name in self.old.outputs:
-                    tensor.name = self.emit.name("layout")
+                    tensor.name = self.writer.name("layout")
             outputs.append(self.new.add(tensor).name)
             self._bind(name, tensor, perms)
         copied.outputs = outputs
         self.new.operators.append(copied)
-        self.emit.producers.update(dict.fromkeys(outputs, copied))
+        self.writer.producers.update(dict.fromkeys(outputs, copied))
 
     # views
 
@@ -135,20 +135,20 @@ class Walk:
         shape = tensor.shape or ()
         if keeps_order(shape, perms):
             return self._named(self._reshaped(tensor, tuple(shape[p] for p in perms)), name)
-        return self._named(self.emit.transpose(tensor, perms), name)
+        return self._named(self.writer.transpose(tensor, perms), name)
 
     def _reshaped(self, tensor: Tensor, shape: Shape) -> Tensor:
         """`tensor` in another shape; from what it was reshaped from itself, where that is known."""
-        producer = self.emit.producers.get(tensor.name)
+        producer = self.writer.producers.get(tensor.name)
         while producer is not None and producer.op == "RESHAPE":
             before = self.new.tensors[producer.inputs[0]]
             if before.quant is None and tensor.quant is not None:
                 before.quant = reshaped(tensor.quant, tensor.shape or (), before.shape or ())
             if before.shape == shape:
                 return before
-            producer, source = self.emit.producers.get(before.name), tensor.source
+            producer, source = self.writer.producers.get(before.name), tensor.source
             tensor = replace(before, source=source) if source is not None and source.name else before
-        return self.emit.reshape(tensor, shape)
+        return self.writer.reshape(tensor, shape)
 
     def _named(self, view: Tensor, name: str) -> Tensor:
         """Give a new view the old name, unless that is taken or `view` isn't new."""
@@ -176,7 +176,7 @@ class Walk:
         if name in self.new.tensors:
             return
         plain, old = self.plain(name), self.old.tensors[name]
-        producer = self.emit.producers.get(plain.name)
+        producer = self.writer.producers.get(plain.name)
         readers = self.new.consumers().get(plain.name, [])
         fresh_view = producer is not None and producer.op in ("TRANSPOSE", "RESHAPE") and not readers
         if fresh_view and producer is not None and plain.name not in (*self.old.tensors, *self.new.outputs):
@@ -185,7 +185,7 @@ class Walk:
             # the same object under its new name: other outputs may have it as their stand-in
             plain.name, plain.source, plain.quant = name, old.source, old.quant
             self.new.add(plain)
-            self.emit.producers[name] = producer
+            self.writer.producers[name] = producer
         else:
             self.new.operators.append(Operator("IDENTITY", [plain.name], [name], location=old.source))
             self.new.add(copy_tensor(old))

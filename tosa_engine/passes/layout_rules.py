@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ..graph import Composite
-from .composites import BODIES, ELEMENTWISE, compose
+from ..lower.composites import BODIES, ELEMENTWISE, compose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ def _per_axis(width: int) -> Rule:
         if any(d is None for d in data):
             return False
         inputs = [walk.arranged(operator.inputs[0], perms)]
-        inputs += [walk.emit.dims(_arranged_rows(d, perms, width)) for d in data if d is not None]
+        inputs += [walk.writer.dims(_arranged_rows(d, perms, width)) for d in data if d is not None]
         inputs += [walk.plain(n) for n in operator.inputs[1 + len(amounts) :]]
         walk.append(operator, inputs, perms, operator.attributes)
         return True

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import DataError
-from ...graph import Location, Tensor, new_graph
-from ...passes.composites import compose, output_shape
-from ...passes.emit import Emitter
-from ...passes.views import reshaped, transposed
+from ...graph import Composite, Location, Tensor, new_graph
+from ...lower.composites import compose, grouped
+from ...lower.views import reshaped, transposed, within
+from ...lower.writer import Writer
 from .files.quantfile import Quantization
 from .files.variables import FORMATS, read_variable
 from .language.syntax import Name
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_EXTENT: Final = (1 << 31) - 1
 
 
-class Builder(Emitter):
+class NnefWriter(Writer):
     """The graph under construction. `begin` and `finish` enclose the operators of one NNEF operation.
 
     Without data, tensor files aren't read: variables are ones.
@@ -136,29 +136,11 @@ class Builder(Emitter):
             raise self.error(f"axes {list(axes)} aren't unique")
         return tuple(axes)
 
-    def section(self, x: Tensor, axis: int, start: int, size: int) -> Tensor:
-        """A range of one axis; of a constant, a constant with the scales of that range."""
-        shape = list(self.shape_of(x))
-        if x.data is None:
-            begin = [start if i == axis else 0 for i in range(len(shape))]
-            return self.slice(x, begin, [size if i == axis else n for i, n in enumerate(shape)])
-        quant = x.quant
-        if quant is not None and quant.axis == axis:
-            zero_point = quant.zero_point if len(quant.zero_point) == 1 else quant.zero_point[start : start + size]
-            quant = replace(quant, scale=quant.scale[start : start + size], zero_point=zero_point)
-        data = x.data[(slice(None),) * axis + (slice(start, start + size),)]
-        return self.const(data, x.dtype, "section", quant)
-
     def grouped(self, name: str, x: Tensor, **attributes: Any) -> Tensor:
-        """A composite over the whole tensor."""
-        output = self.new_output(name, x.dtype, output_shape(name, self.shape_of(x), attributes))
-        return self.composite(compose(name, x, output, attributes, self.location))
+        return grouped(self, name, x, **attributes)
 
     def within(self, tensor: Tensor, x: Tensor) -> Tensor:
-        """`tensor`, none of whose values is beyond those of `x` and 0: it takes over the hint of `x`."""
-        if tensor.quant is None and x.quant is not None and x.quant.axis is None and tensor.data is None:
-            tensor.quant = x.quant
-        return tensor
+        return within(tensor, x)
 
     # results
 
@@ -180,17 +162,10 @@ class Builder(Emitter):
 
     def _rename(self, tensor: Tensor, name: str) -> None:
         producer = self.producers.get(tensor.name)
-        if producer is not None:
-            producer.outputs = [name if n == tensor.name else n for n in producer.outputs]
-            body = getattr(producer, "body", None)
-            if body is not None:
-                renamed = compose(producer.op, self.block.tensors[producer.inputs[0]], replace(tensor, name=name),
-                                  producer.attributes, producer.location)  # fmt: skip
-                producer.body = renamed.body  # type: ignore[attr-defined]
-            self.producers[name] = producer
-        del self.block.tensors[tensor.name]
-        tensor.name = name
-        self.block.add(tensor)
+        if isinstance(producer, Composite):
+            x, renamed = self.block.tensors[producer.inputs[0]], replace(tensor, name=name)
+            producer.body = compose(producer.op, x, renamed, producer.attributes, producer.location).body
+        self.rename(tensor, name)
 
     def _carry_back(self, result: Tensor) -> None:
         """Tensors of this operation that hold the same values in another view carry the same name and hint."""

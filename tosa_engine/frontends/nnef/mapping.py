@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
-from .build import Builder
+from .build import NnefWriter
 from .document import Operation, lower
 from .language.syntax import Name
 from .operations import convolution as map_conv
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .document import Document
     from .language.library import Declaration
 
-Mapper = Callable[[Builder, Operation], "Tensor | list[Tensor]"]
+Mapper = Callable[[NnefWriter, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
     for family in (
@@ -59,7 +59,7 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
     if unknown and (unknown := sorted(set(unknown) - inner_tensors(document))):
         names = ", ".join(f"'{name}'" for name in unknown)
         raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
-    builder = Builder(document, hints)
+    builder = NnefWriter(document, hints)
     map_operations(builder, document.operations)
     builder.state.write(builder)
     builder.graph.warnings = document.warnings
@@ -75,7 +75,7 @@ def inner_tensors(document: Document) -> set[str]:
     return {result.text for operation in inside for result in operation.results} - set(document.tensors)
 
 
-def map_operations(builder: Builder, operations: Iterable[Operation]) -> None:
+def map_operations(builder: NnefWriter, operations: Iterable[Operation]) -> None:
     """Add operations to a graph; compounds without a function here are expanded. Raises all problems together."""
     document = replace(builder.document, operations=list(operations))
     taken = {*builder.document.tensors, *builder.values}
@@ -97,7 +97,7 @@ def has_mapper(declaration: Declaration) -> bool:
     return declaration.standard and declaration.name in MAPPERS
 
 
-def _map_operation(builder: Builder, operation: Operation) -> None:
+def _map_operation(builder: NnefWriter, operation: Operation) -> None:
     builder.begin(operation)
     if not has_mapper(operation.declaration):
         message = f"operation '{operation.name}' isn't supported"
@@ -108,7 +108,7 @@ def _map_operation(builder: Builder, operation: Operation) -> None:
         builder.finish(name.text, tensor)
 
 
-def _with_numbers(builder: Builder, operation: Operation) -> Operation:
+def _with_numbers(builder: NnefWriter, operation: Operation) -> Operation:
     """The operation with the values of constant tensors that stand where numbers must."""
     tensors = {
         p.name: operation.arguments[p.name] for p in operation.declaration.parameters

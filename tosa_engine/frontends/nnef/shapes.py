@@ -19,11 +19,11 @@ class Shapes:
 
     def __call__(self, name: str) -> Shape:
         """The shape of a tensor. Raises what mapping raises."""
-        from .build import Builder
+        from .build import NnefWriter
         from .mapping import map_operations
 
         if self._builder is None:
-            self._builder = Builder(self._document, {}, with_data=False)
+            self._builder = NnefWriter(self._document, {}, with_data=False)
         fresh = self._document.operations[self._mapped :]
         self._mapped += len(fresh)
         map_operations(self._builder, fresh)

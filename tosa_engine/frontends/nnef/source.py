@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...formats import Source, Step
 from ...passes import run_pipeline
-from .build import Builder, with_axis
+from .build import NnefWriter, with_axis
 from .document import Document, evaluate, lower, without_collector
 from .files.container import open_container, read_text
 from .files.quantfile import Quantization
@@ -140,7 +140,7 @@ class DocumentSource(Source):
         if custom:
             yield Step("arguments", f"{len(document.operations)} operations; no shapes, because of {', '.join(custom)}")
         else:
-            map_operations(Builder(document, {}, with_data=False), document.operations)
+            map_operations(NnefWriter(document, {}, with_data=False), document.operations)
             yield Step("arguments", f"{len(document.operations)} operations")
         yield Step("data", check_data(document, self._checked_quantization, not custom))
 

@@ -15,7 +15,7 @@ from .language.syntax import Name
 
 if TYPE_CHECKING:
     from ...graph import QParams, Tensor
-    from .build import Builder
+    from .build import NnefWriter
     from .document import Document, Operation
 
 
@@ -30,7 +30,7 @@ class State:
         self._names: dict[str, str] = {}  # label -> name of the VARIABLE
         self._writes: list[tuple[str, str]] = []  # label, tensor of the new value
 
-    def read(self, b: Builder, operation: Operation, label: str, quant: QParams | None) -> Tensor:
+    def read(self, b: NnefWriter, operation: Operation, label: str, quant: QParams | None) -> Tensor:
         """The value of a variable before the run."""
         dtype, shape = FORMATS[operation.type], operation.arguments["shape"]
         if dtype is not fp32:
@@ -48,7 +48,7 @@ class State:
     def update(self, variable: str, result: str) -> None:
         self._writes.append((self._label_of[variable], result))
 
-    def write(self, b: Builder) -> None:
+    def write(self, b: NnefWriter) -> None:
         """The operators that end the graph."""
         for label, result in self._writes:
             tensor = b.values[result]

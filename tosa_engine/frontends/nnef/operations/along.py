@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Array
-    from ..build import Builder
+    from ..build import NnefWriter
     from .spans import Span
 
 MAX_CONCAT = 64
 
 
-def three(b: Builder, x: Tensor, axis: int) -> Tensor:
+def three(b: NnefWriter, x: Tensor, axis: int) -> Tensor:
     """`x` as [axes before, axis, axes behind]."""
     shape = b.shape_of(x)
     return b.reshape(x, (count(shape[:axis]), shape[axis], count(shape[axis + 1 :])))
 
 
-def back(b: Builder, x: Tensor, like: Tensor, axis: int) -> Tensor:
+def back(b: NnefWriter, x: Tensor, like: Tensor, axis: int) -> Tensor:
     """`x`, as `three` made it, with the other axes of `like`."""
     shape = list(b.shape_of(like))
     shape[axis] = b.shape_of(x)[1]
     return b.reshape(x, shape)
 
 
-def joined(b: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
+def joined(b: NnefWriter, parts: Sequence[Tensor], axis: int) -> Tensor:
     """CONCAT of any number of tensors."""
     found = list(parts)
     while len(found) > 1:
@@ -43,14 +43,14 @@ def joined(b: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
     return found[0]
 
 
-def part(b: Builder, x: Tensor, axis: int, start: int, size: int) -> Tensor:
+def part(b: NnefWriter, x: Tensor, axis: int, start: int, size: int) -> Tensor:
     """Elements start to start + size - 1 of an axis; of a constant, a constant."""
     if (start, size) == (0, b.shape_of(x)[axis]):
         return x
     return b.section(x, axis, start, size)
 
 
-def every(b: Builder, x: Tensor, axis: int, start: int, step: int, size: int) -> Tensor:
+def every(b: NnefWriter, x: Tensor, axis: int, start: int, step: int, size: int) -> Tensor:
     """The `size` elements start, start + step, ... of an axis."""
     if step == 1 or size == 1:
         return part(b, x, axis, start, size)
@@ -67,7 +67,7 @@ def every(b: Builder, x: Tensor, axis: int, start: int, step: int, size: int) ->
     return back(b, chosen, x, axis)
 
 
-def reversed_(b: Builder, x: Tensor, axis: int) -> Tensor:
+def reversed_(b: NnefWriter, x: Tensor, axis: int) -> Tensor:
     if b.shape_of(x)[axis] == 1:
         return x
     if x.data is not None:
@@ -75,7 +75,7 @@ def reversed_(b: Builder, x: Tensor, axis: int) -> Tensor:
     return b.operator("REVERSE", [x], b.shape_of(x), axis=axis)
 
 
-def repeated(b: Builder, x: Tensor, axis: int, times: int) -> Tensor:
+def repeated(b: NnefWriter, x: Tensor, axis: int, times: int) -> Tensor:
     """The axis `times` times, one after the other."""
     if times == 1:
         return x
@@ -87,7 +87,7 @@ def repeated(b: Builder, x: Tensor, axis: int, times: int) -> Tensor:
     return b.operator("TILE", [x, b.dims(multiples)], tuple(shape))
 
 
-def each_repeated(b: Builder, x: Tensor, axis: int, times: int) -> Tensor:
+def each_repeated(b: NnefWriter, x: Tensor, axis: int, times: int) -> Tensor:
     """Every element of the axis `times` times."""
     if times == 1:
         return x
@@ -97,7 +97,7 @@ def each_repeated(b: Builder, x: Tensor, axis: int, times: int) -> Tensor:
     return back(b, b.reshape(tiled, (before, extent * times, behind)), x, axis)
 
 
-def spread(b: Builder, x: Tensor, axis: int, step: int) -> Tensor:
+def spread(b: NnefWriter, x: Tensor, axis: int, step: int) -> Tensor:
     """`step` - 1 zeros between two elements of the axis."""
     if step == 1 or b.shape_of(x)[axis] == 1:
         return x
@@ -112,7 +112,7 @@ def spread(b: Builder, x: Tensor, axis: int, step: int) -> Tensor:
     return back(b, part(b, whole, 1, 0, (extent - 1) * step + 1), x, axis)
 
 
-def extended(b: Builder, x: Tensor, axis: int, before: int, after: int, border: str, value: float = 0.0) -> Tensor:
+def extended(b: NnefWriter, x: Tensor, axis: int, before: int, after: int, border: str, value: float = 0.0) -> Tensor:
     """The axis with `before` and `after` more elements as `border` says (section 4.3); fewer where they are negative.
 
     `value` is what the border 'constant' has, and 'ignore', which has no value of its own.
@@ -129,7 +129,7 @@ def extended(b: Builder, x: Tensor, axis: int, before: int, after: int, border: 
     return b.pad(x, amounts[0], amounts[1], value)
 
 
-def _mirrored(b: Builder, x: Tensor, axis: int, before: int, after: int, border: str) -> Tensor:
+def _mirrored(b: NnefWriter, x: Tensor, axis: int, before: int, after: int, border: str) -> Tensor:
     """'replicate', 'reflect' and 'reflect-even' look at the whole input, also where the other end is cut off."""
     extent = b.shape_of(x)[axis]
     parts = [part(b, x, axis, max(-before, 0), extent + min(before, 0) + min(after, 0))]
@@ -146,12 +146,12 @@ def _mirrored(b: Builder, x: Tensor, axis: int, before: int, after: int, border:
     return joined(b, parts, axis)
 
 
-def _edge(b: Builder, x: Tensor, axis: int, index: int, times: int) -> Tensor:
+def _edge(b: NnefWriter, x: Tensor, axis: int, index: int, times: int) -> Tensor:
     return repeated(b, part(b, x, axis, index, 1), axis, times)
 
 
 def extended_all(
-    b: Builder, x: Tensor, windows: Sequence[Span], border: str, value: float = 0.0, first: int = 0
+    b: NnefWriter, x: Tensor, windows: Sequence[Span], border: str, value: float = 0.0, first: int = 0
 ) -> Tensor:
     """The borders of windows over the axes `first`, `first` + 1, ... added to `x`, or cut off."""
     for axis, window in enumerate(windows, first):
@@ -160,7 +160,7 @@ def extended_all(
     return x
 
 
-def matrix(b: Builder, x: Tensor, axis: int, weights: Array) -> Tensor:
+def matrix(b: NnefWriter, x: Tensor, axis: int, weights: Array) -> Tensor:
     """The axis multiplied by a constant matrix of shape [output, input]: a CONV2D with a 1x1 kernel."""
     shape = b.shape_of(x)
     outputs, inputs = weights.shape

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ....graph import Tensor
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 MOST_SPATIAL: Final = 3
 
 
-def to_last(b: Builder, x: Tensor) -> Tensor:
+def to_last(b: NnefWriter, x: Tensor) -> Tensor:
     """Channels from axis 1 to the end."""
     rank = len(b.shape_of(x))
     return b.transpose(x, (0, *range(2, rank), 1))
 
 
-def to_second(b: Builder, x: Tensor) -> Tensor:
+def to_second(b: NnefWriter, x: Tensor) -> Tensor:
     """Channels from the end to axis 1."""
     rank = len(b.shape_of(x))
     return b.transpose(x, (0, rank - 1, *range(1, rank - 1)))
 
 
-def conv(b: Builder, operation: Operation) -> Tensor:
+def conv(b: NnefWriter, operation: Operation) -> Tensor:
     """CONV2D or CONV3D; DEPTHWISE_CONV2D when each group has one input channel; else one convolution per group."""
     arguments = operation.arguments
     x, weight = _operands(b, arguments)
@@ -49,7 +49,7 @@ def conv(b: Builder, operation: Operation) -> Tensor:
     return _convolved(b, x, weight, bias, windows, groups, border)
 
 
-def deconv(b: Builder, operation: Operation) -> Tensor:
+def deconv(b: NnefWriter, operation: Operation) -> Tensor:
     """TRANSPOSE_CONV2D where it fits; else a convolution of the input with zeros in between, by the turned filter."""
     arguments = operation.arguments
     x, weight = _operands(b, arguments)
@@ -71,7 +71,7 @@ def deconv(b: Builder, operation: Operation) -> Tensor:
     return _by_convolution(b, x, weight, bias, windows, groups)
 
 
-def _operands(b: Builder, arguments: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+def _operands(b: NnefWriter, arguments: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
     x, weight = b.value(arguments["input"]), b.value(arguments["filter"])
     rank = len(b.shape_of(x))
     message = f"input of shape {list(b.shape_of(x))} and filter of shape {list(b.shape_of(weight))}"
@@ -82,12 +82,12 @@ def _operands(b: Builder, arguments: Mapping[str, Any]) -> tuple[Tensor, Tensor]
     return x, weight
 
 
-def _bias(b: Builder, arguments: Mapping[str, Any], outputs: int, rank: int, weight: Tensor) -> Tensor:
+def _bias(b: NnefWriter, arguments: Mapping[str, Any], outputs: int, rank: int, weight: Tensor) -> Tensor:
     return bias_of(b, arguments["bias"], outputs, axis=1, rank=rank, constant=weight.data is not None)
 
 
 def _convolved(
-    b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int, border: str
+    b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int, border: str
 ) -> Tensor:
     """The convolution of NCHW `x` with a filter [outputs, inputs of a group, ...]."""
     if border != "constant" or any(min(w.before, w.after) < 0 for w in windows):
@@ -105,7 +105,7 @@ def _convolved(
     return result if rank > 3 else b.reshape(result, (*b.shape_of(result)[:2], windows[0].output))
 
 
-def _with_height(b: Builder, x: Tensor) -> Tensor:
+def _with_height(b: NnefWriter, x: Tensor) -> Tensor:
     """One spatial axis becomes two."""
     shape = b.shape_of(x)
     return b.reshape(x, (*shape[:2], 1, *shape[2:])) if len(shape) == 3 else x
@@ -123,7 +123,7 @@ def _inside(w: Span) -> Span:
     return Span(w.size, w.stride, w.dilation, 0, 0, w.output)
 
 
-def _operator(b: Builder, op: str, tensors: Sequence[Tensor], channels: int, windows: Sequence[Span]) -> Tensor:
+def _operator(b: NnefWriter, op: str, tensors: Sequence[Tensor], channels: int, windows: Sequence[Span]) -> Tensor:
     zero = b.scalar(0.0)
     shape = (b.shape_of(tensors[0])[0], *(w.output for w in windows), channels)
     return b.operator(
@@ -133,7 +133,7 @@ def _operator(b: Builder, op: str, tensors: Sequence[Tensor], channels: int, win
     )  # fmt: skip
 
 
-def _depthwise(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span]) -> Tensor:
+def _depthwise(b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span]) -> Tensor:
     """`weight` is [channels * multiplier, 1, height, width]."""
     outputs, _, height, width = b.shape_of(weight)
     channels = b.shape_of(x)[3]
@@ -142,7 +142,7 @@ def _depthwise(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Seq
     return _operator(b, "DEPTHWISE_CONV2D", tensors, outputs, windows)
 
 
-def _groups(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int) -> Tensor:
+def _groups(b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int) -> Tensor:
     """`x` and `weight` have their channels last."""
     op = "CONV2D" if len(windows) == 2 else "CONV3D"
     outputs = b.shape_of(weight)[0] // groups
@@ -154,7 +154,7 @@ def _groups(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequen
 
 
 def _in_groups(
-    b: Builder, x: Tensor, weight: Tensor, bias: Tensor, groups: int, outputs: int, convolve: Convolve
+    b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, groups: int, outputs: int, convolve: Convolve
 ) -> Tensor:
     """Each group's input channels (the last axis of `x`) with its part of the first axis of `weight`."""
     if groups == 1:
@@ -174,7 +174,7 @@ def _in_groups(
 # deconvolution
 
 
-def _with_border(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> tuple[Tensor, list[Span]]:
+def _with_border(b: NnefWriter, x: Tensor, windows: Sequence[Span], border: str) -> tuple[Tensor, list[Span]]:
     """The input with all border values that a window meets, and windows over it."""
     found = []
     for axis, w in enumerate(windows, 2):
@@ -193,7 +193,7 @@ def _transposable(w: Span) -> bool:
     return w.dilation == 1 and w.before < w.size and w.stride > 0
 
 
-def _transpose_conv2d(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span]) -> Tensor:
+def _transpose_conv2d(b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span]) -> Tensor:
     """`weight` is [inputs, outputs, height, width]."""
     image, kernel = to_last(b, x), b.transpose(weight, (1, 2, 3, 0))
     shape, zero = b.shape_of(image), b.scalar(0.0)
@@ -211,7 +211,7 @@ def _transpose_conv2d(b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windo
 
 
 def _by_convolution(
-    b: Builder, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int
+    b: NnefWriter, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Span], groups: int
 ) -> Tensor:
     """output[i] = sum over j of u[i + p - j * d] * filter[j]; u is the input with stride - 1 zeros between elements."""
     over = []
@@ -224,7 +224,7 @@ def _by_convolution(
     return _convolved(b, x, _swapped(b, weight, groups), bias, over, groups, "constant")
 
 
-def _swapped(b: Builder, weight: Tensor, groups: int) -> Tensor:
+def _swapped(b: NnefWriter, weight: Tensor, groups: int) -> Tensor:
     """[inputs, outputs of a group, ...] as [outputs, inputs of a group, ...]."""
     inputs, outputs, *rest = b.shape_of(weight)
     split = b.reshape(weight, (groups, inputs // groups, outputs, _volume(rest)))

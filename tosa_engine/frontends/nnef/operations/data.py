@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Shape
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 MAX_CONSTANT: Final = 1 << 28  # elements of one `constant`
 
 
-def _shape(b: Builder, operation: Operation) -> Shape:
+def _shape(b: NnefWriter, operation: Operation) -> Shape:
     shape: Shape = operation.arguments["shape"]
     if any(extent < 1 for extent in shape):
         raise b.error(f"extents must be positive, got {list(shape)}")
     return shape
 
 
-def external(b: Builder, operation: Operation) -> Tensor:
-    return b.new_output("input", FORMATS[operation.type], _shape(b, operation))
+def external(b: NnefWriter, operation: Operation) -> Tensor:
+    return b.output("input", FORMATS[operation.type], _shape(b, operation))
 
 
-def constant(b: Builder, operation: Operation) -> Tensor:
+def constant(b: NnefWriter, operation: Operation) -> Tensor:
     shape, values = _shape(b, operation), operation.arguments["value"]
     size = count(shape)
     if len(values) not in (1, size):
@@ -46,7 +46,7 @@ def constant(b: Builder, operation: Operation) -> Tensor:
     return b.const(np.broadcast_to(array, (size,)).reshape(shape), dtype)
 
 
-def variable(b: Builder, operation: Operation) -> Tensor:
+def variable(b: NnefWriter, operation: Operation) -> Tensor:
     shape, name = _shape(b, operation), operation.result
     if not b.with_data:
         dtype = FORMATS[operation.type]
@@ -58,7 +58,7 @@ def variable(b: Builder, operation: Operation) -> Tensor:
     return b.const(read_variable(b.document, operation, quant, decoder), FORMATS[operation.type])
 
 
-def update(b: Builder, operation: Operation) -> Tensor:
+def update(b: NnefWriter, operation: Operation) -> Tensor:
     """The new value; it is written when everything else has been computed."""
     variable, value = (b.value(operation.arguments[name]) for name in ("variable", "value"))
     if variable.shape != value.shape:
@@ -68,7 +68,7 @@ def update(b: Builder, operation: Operation) -> Tensor:
     return value
 
 
-def copy(b: Builder, operation: Operation) -> Tensor:
+def copy(b: NnefWriter, operation: Operation) -> Tensor:
     return b.value(operation.arguments["x"])
 
 

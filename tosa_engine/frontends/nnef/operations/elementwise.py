@@ -9,50 +9,50 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from .... import types
-from ....passes.emit import FLOAT_MAX
+from ....lower.writer import FLOAT_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....graph import Tensor
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 
-def unary(op: str, b: Builder, operation: Operation) -> Tensor:
+def unary(op: str, b: NnefWriter, operation: Operation) -> Tensor:
     return b.unary(op, b.value(operation.arguments["x"]))
 
 
-def neg(b: Builder, operation: Operation) -> Tensor:
+def neg(b: NnefWriter, operation: Operation) -> Tensor:
     return b.negate(b.value(operation.arguments["x"]))
 
 
-def sqr(b: Builder, operation: Operation) -> Tensor:
+def sqr(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["x"])
     return b.binary("MUL", x, x)
 
 
-def relu(b: Builder, operation: Operation) -> Tensor:
+def relu(b: NnefWriter, operation: Operation) -> Tensor:
     return b.clamp(b.value(operation.arguments["x"]), 0.0, FLOAT_MAX)
 
 
-def activation(b: Builder, operation: Operation) -> Tensor:
+def activation(b: NnefWriter, operation: Operation) -> Tensor:
     return b.grouped(operation.name, b.value(operation.arguments["x"]))
 
 
-def binary(op: str, b: Builder, operation: Operation) -> Tensor:
+def binary(op: str, b: NnefWriter, operation: Operation) -> Tensor:
     x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
     return b.binary(op, x, y)
 
 
-def div(b: Builder, operation: Operation) -> Tensor:
+def div(b: NnefWriter, operation: Operation) -> Tensor:
     """x / y as x * (1 / y)."""
     x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
     return b.binary("MUL", x, b.unary("RECIPROCAL", y))
 
 
-def bound(op: str, b: Builder, operation: Operation) -> Tensor:
+def bound(op: str, b: NnefWriter, operation: Operation) -> Tensor:
     """min and max; with a constant of one element they are CLAMP."""
     x, y = b.operands(operation.arguments["x"], operation.arguments["y"])
     for value, limit in ((x, _one(y)), (y, _one(x))):
@@ -61,7 +61,7 @@ def bound(op: str, b: Builder, operation: Operation) -> Tensor:
     return b.binary(op, x, y)
 
 
-def clamp(b: Builder, operation: Operation) -> Tensor:
+def clamp(b: NnefWriter, operation: Operation) -> Tensor:
     """max(min(x, b), a); with constants of one element, a <= b, it is CLAMP."""
     x, low, high = b.operands(*(operation.arguments[name] for name in ("x", "a", "b")))
     least, most = _one(low), _one(high)
@@ -78,7 +78,7 @@ def _one(x: Tensor) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def softmax(b: Builder, operation: Operation) -> Tensor:
+def softmax(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["x"])
     axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
     if len(axes) == 1:
@@ -92,7 +92,7 @@ def softmax(b: Builder, operation: Operation) -> Tensor:
     return b.binary("MUL", exponentials, b.unary("RECIPROCAL", total))
 
 
-def batch_normalization(b: Builder, operation: Operation) -> Tensor:
+def batch_normalization(b: NnefWriter, operation: Operation) -> Tensor:
     """offset + scale * (input - mean) / sqrt(variance + epsilon) as x * g + (offset - mean * g).
 
     g and the sum are computed in double precision from constant parameters, else in the graph.
@@ -119,7 +119,7 @@ def batch_normalization(b: Builder, operation: Operation) -> Tensor:
     return b.binary("ADD", scaled, b.const(offset, types.fp32, "offset"))
 
 
-def _on_channels(b: Builder, parameter: Tensor, name: str, x: Tensor) -> Tensor:
+def _on_channels(b: NnefWriter, parameter: Tensor, name: str, x: Tensor) -> Tensor:
     """A parameter whose only extent is the number of channels on an axis that it doesn't fit means the channels."""
     shape, wanted = b.shape_of(parameter), b.shape_of(x)
     axes = [axis for axis, n in enumerate(shape) if n != 1]
@@ -130,7 +130,7 @@ def _on_channels(b: Builder, parameter: Tensor, name: str, x: Tensor) -> Tensor:
 
 
 def _normalized(
-    b: Builder, x: Tensor, mean: object, variance: object, offset: object, scale: object, epsilon: float
+    b: NnefWriter, x: Tensor, mean: object, variance: object, offset: object, scale: object, epsilon: float
 ) -> Tensor:
     """offset + scale * (x - mean) / sqrt(variance + epsilon)."""
     x, means, spread, offsets, gains = b.operands(x, mean, variance, offset, scale)

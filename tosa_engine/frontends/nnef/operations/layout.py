@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....graph import Tensor
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 
-def reduce(op: str, b: Builder, operation: Operation) -> Tensor:
+def reduce(op: str, b: NnefWriter, operation: Operation) -> Tensor:
     """A reduction axis by axis; a normalized sum is the composite `mean`."""
     x = b.value(operation.arguments["input"], 1)
     axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
@@ -30,7 +30,7 @@ def reduce(op: str, b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def position(least: bool, b: Builder, operation: Operation) -> Tensor:
+def position(least: bool, b: NnefWriter, operation: Operation) -> Tensor:
     """argmax_reduce, argmin_reduce: ARGMAX over one axis that holds all of them, in row-major order."""
     x = b.value(operation.arguments["input"], 1)
     shape = b.shape_of(x)
@@ -44,7 +44,7 @@ def position(least: bool, b: Builder, operation: Operation) -> Tensor:
     return b.reshape(found, tuple(1 if axis in axes else n for axis, n in enumerate(shape)))
 
 
-def reshape(b: Builder, operation: Operation) -> Tensor:
+def reshape(b: NnefWriter, operation: Operation) -> Tensor:
     x, wanted = b.value(operation.arguments["input"]), list(operation.arguments["shape"])
     old, start = b.shape_of(x), operation.arguments["axis_start"]
     stop = len(old) if operation.arguments["axis_count"] == -1 else start + operation.arguments["axis_count"]
@@ -68,7 +68,7 @@ def reshape(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(x, (*old[:start], *wanted, *old[stop:]))
 
 
-def squeeze(b: Builder, operation: Operation) -> Tensor:
+def squeeze(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["input"])
     shape = b.shape_of(x)
     axes = b.axes(operation.arguments["axes"], len(shape))
@@ -77,7 +77,7 @@ def squeeze(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in axes))
 
 
-def unsqueeze(b: Builder, operation: Operation) -> Tensor:
+def unsqueeze(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["input"])
     shape = list(b.shape_of(x))
     for axis in sorted(b.axes(operation.arguments["axes"], len(shape) + len(operation.arguments["axes"]))):
@@ -85,7 +85,7 @@ def unsqueeze(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(x, tuple(shape))
 
 
-def transpose(b: Builder, operation: Operation) -> Tensor:
+def transpose(b: NnefWriter, operation: Operation) -> Tensor:
     x, axes = b.value(operation.arguments["input"]), operation.arguments["axes"]
     rank = len(b.shape_of(x))
     if len(axes) > rank or sorted(axes) != list(range(len(axes))):
@@ -93,7 +93,7 @@ def transpose(b: Builder, operation: Operation) -> Tensor:
     return b.transpose(x, (*axes, *range(len(axes), rank)))
 
 
-def split(b: Builder, operation: Operation) -> list[Tensor]:
+def split(b: NnefWriter, operation: Operation) -> list[Tensor]:
     x, ratios = b.value(operation.arguments["value"], 1), operation.arguments["ratios"]
     (axis,) = b.axes((operation.arguments["axis"],), len(b.shape_of(x)))
     extent = b.shape_of(x)[axis]
@@ -107,12 +107,12 @@ def split(b: Builder, operation: Operation) -> list[Tensor]:
     return parts
 
 
-def _results(b: Builder, operation: Operation, wanted: int) -> None:
+def _results(b: NnefWriter, operation: Operation, wanted: int) -> None:
     if len(operation.results) != wanted:
         raise b.error(f"gives {wanted} tensors, but {len(operation.results)} are assigned")
 
 
-def unstack(b: Builder, operation: Operation) -> list[Tensor]:
+def unstack(b: NnefWriter, operation: Operation) -> list[Tensor]:
     x = b.value(operation.arguments["value"], 1)
     shape = b.shape_of(x)
     (axis,) = b.axes((operation.arguments["axis"],), len(shape))
@@ -121,7 +121,7 @@ def unstack(b: Builder, operation: Operation) -> list[Tensor]:
     return [b.reshape(b.section(x, axis, i, 1), rest) for i in range(shape[axis])]
 
 
-def concat(b: Builder, operation: Operation) -> Tensor:
+def concat(b: NnefWriter, operation: Operation) -> Tensor:
     tensors = [b.value(v, 1) for v in operation.arguments["values"]]
     shapes = [b.shape_of(t) for t in tensors]
     (axis,) = b.axes((operation.arguments["axis"],), len(shapes[0]))
@@ -131,7 +131,7 @@ def concat(b: Builder, operation: Operation) -> Tensor:
     return joined(b, tensors, axis)
 
 
-def stack(b: Builder, operation: Operation) -> Tensor:
+def stack(b: NnefWriter, operation: Operation) -> Tensor:
     tensors = [b.value(v) for v in operation.arguments["values"]]
     shape = b.shape_of(tensors[0])
     if any(t.shape != shape for t in tensors):
@@ -141,7 +141,7 @@ def stack(b: Builder, operation: Operation) -> Tensor:
     return joined(b, single, axis)
 
 
-def slice_(b: Builder, operation: Operation) -> Tensor:
+def slice_(b: NnefWriter, operation: Operation) -> Tensor:
     """Negative strides go backwards. Extents are rounded up, as input[begin:end:stride] is (docs/errata.md)."""
     x = b.value(operation.arguments["input"], 1)
     axes, begin, end, stride = (operation.arguments[n] for n in ("axes", "begin", "end", "stride"))
@@ -167,7 +167,7 @@ def slice_(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def pad(b: Builder, operation: Operation) -> Tensor:
+def pad(b: NnefWriter, operation: Operation) -> Tensor:
     x, padding = b.value(operation.arguments["input"], 1), operation.arguments["padding"]
     shape, border = b.shape_of(x), border_of(b, operation.arguments)
     if len(padding) != len(shape):
@@ -186,7 +186,7 @@ def pad(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def tile(b: Builder, operation: Operation) -> Tensor:
+def tile(b: NnefWriter, operation: Operation) -> Tensor:
     x, repeats = b.value(operation.arguments["input"]), operation.arguments["repeats"]
     if len(repeats) != len(b.shape_of(x)) or min(repeats, default=1) < 1:
         raise b.error(f"'repeats' needs {len(b.shape_of(x))} positive items, got {list(repeats)}")
@@ -194,7 +194,7 @@ def tile(b: Builder, operation: Operation) -> Tensor:
     return x if shape == b.shape_of(x) else b.operator("TILE", [x, b.dims(repeats)], shape)
 
 
-def gather(b: Builder, operation: Operation) -> Tensor:
+def gather(b: NnefWriter, operation: Operation) -> Tensor:
     """GATHER of rows: the axis in front, everything else behind; indices of any rank are one list."""
     x, indices = b.value(operation.arguments["input"], 1), b.value(operation.arguments["indices"])
     shape, wanted = b.shape_of(x), b.shape_of(indices)
@@ -206,7 +206,7 @@ def gather(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(turned, (*shape[:axis], *wanted, *shape[axis + 1 :]))
 
 
-def gathered(b: Builder, values: Tensor, indices: Tensor) -> Tensor:
+def gathered(b: NnefWriter, values: Tensor, indices: Tensor) -> Tensor:
     """GATHER: values [N, K, C], indices [N, W]."""
     n, _, channels = b.shape_of(values)
     size = b.shape_of(indices)[1]

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Shape
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 MAX_BATCH: Final = 1 << 16
 
 
-def bias_of(b: Builder, argument: Any, outputs: int, *, axis: int, rank: int, constant: bool) -> Tensor:
+def bias_of(b: NnefWriter, argument: Any, outputs: int, *, axis: int, rank: int, constant: bool) -> Tensor:
     """The bias as TOSA's [BC]: one entry per output, or a single one.
 
     It may differ from 1 along `axis` only. A constant is spread over all outputs, as quantization per channel needs.
@@ -40,7 +40,7 @@ def bias_of(b: Builder, argument: Any, outputs: int, *, axis: int, rank: int, co
     return flat
 
 
-def linear(b: Builder, operation: Operation) -> Tensor:
+def linear(b: NnefWriter, operation: Operation) -> Tensor:
     """matmul(input, filter, transposeB = true) + bias."""
     arguments = operation.arguments
     x, weight = b.value(arguments["input"]), b.value(arguments["filter"])
@@ -63,7 +63,7 @@ def linear(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(product, (*shape[:-1], outputs))
 
 
-def matmul(b: Builder, operation: Operation) -> Tensor:
+def matmul(b: NnefWriter, operation: Operation) -> Tensor:
     arguments = operation.arguments
     left, right = b.value(arguments["A"], 2), b.value(arguments["B"], 2)
     sides = []
@@ -75,7 +75,7 @@ def matmul(b: Builder, operation: Operation) -> Tensor:
     return matmul_of(b, *sides)
 
 
-def matmul_of(b: Builder, x: Tensor, y: Tensor) -> Tensor:
+def matmul_of(b: NnefWriter, x: Tensor, y: Tensor) -> Tensor:
     """The product over the last two axes as MATMUL of rank 3; leading axes broadcast."""
     left, right = b.shape_of(x), b.shape_of(y)
     if len(left) != len(right) or left[-1] != right[-2]:
@@ -93,7 +93,7 @@ def matmul_of(b: Builder, x: Tensor, y: Tensor) -> Tensor:
     return b.reshape(product, (*batch, left[-2], right[-1]))
 
 
-def _spread(b: Builder, x: Tensor, batch: Shape) -> Tensor:
+def _spread(b: NnefWriter, x: Tensor, batch: Shape) -> Tensor:
     """Rank 3 with all of `batch` in front: MUL by ones repeats what broadcasts."""
     shape = b.shape_of(x)
     if shape[:-2] != batch:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ....graph import Tensor
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
@@ -34,7 +34,7 @@ MOST_POSITIONS: Final = 1024  # of one window
 LOWEST: Final = -math.inf
 
 
-def pool(op: str, b: Builder, operation: Operation) -> Tensor:
+def pool(op: str, b: NnefWriter, operation: Operation) -> Tensor:
     """MAX_POOL2D or AVG_POOL2D: max_pool, avg_pool, and box where it divides by the volume."""
     arguments = operation.arguments
     x = b.value(arguments["input"], 1)
@@ -48,7 +48,7 @@ def pool(op: str, b: Builder, operation: Operation) -> Tensor:
     return _mean(b, x, windows, border)
 
 
-def _pool2d(b: Builder, op: str, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
+def _pool2d(b: NnefWriter, op: str, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
     """Border 'ignore' is TOSA's own padding, where it is less than the window; with others the border takes part."""
     shape = b.shape_of(x)
     cut = [replace(w, before=min(w.before, 0), after=min(w.after, 0)) for w in windows]
@@ -64,7 +64,7 @@ def _pool2d(b: Builder, op: str, x: Tensor, windows: Sequence[Span], border: str
     return b.reshape(result, (*shape[:2], horizontal.output)) if flat else result
 
 
-def _pooling(b: Builder, op: str, x: Tensor, vertical: Span, horizontal: Span) -> Tensor:
+def _pooling(b: NnefWriter, op: str, x: Tensor, vertical: Span, horizontal: Span) -> Tensor:
     shape, zero = b.shape_of(x), b.scalar(0.0)
     inputs = [x] if op == "MAX_POOL2D" else [x, zero, zero]
     last: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op == "MAX_POOL2D" else {"acc_type": types.fp32}
@@ -78,7 +78,7 @@ def _pooling(b: Builder, op: str, x: Tensor, vertical: Span, horizontal: Span) -
 # one axis at a time
 
 
-def _maxima(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
+def _maxima(b: NnefWriter, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
     for axis, w in enumerate(windows):
         if w.trivial:
             continue
@@ -95,19 +95,19 @@ def _maxima(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tens
     return x
 
 
-def _pool_axis(b: Builder, x: Tensor, axis: int, w: Span) -> Tensor:
+def _pool_axis(b: NnefWriter, x: Tensor, axis: int, w: Span) -> Tensor:
     before, extent, behind = b.shape_of(three(b, x, axis))
     image = b.reshape(x, (before, extent, 1, behind))
     return _back(b, _pooling(b, "MAX_POOL2D", image, replace(w, before=0, after=0), UNIT), x, axis)
 
 
-def _back(b: Builder, image: Tensor, like: Tensor, axis: int) -> Tensor:
+def _back(b: NnefWriter, image: Tensor, like: Tensor, axis: int) -> Tensor:
     shape = list(b.shape_of(like))
     shape[axis] = b.shape_of(image)[1]
     return b.reshape(image, shape)
 
 
-def _sums(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
+def _sums(b: NnefWriter, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
     """Window by window along each axis, as a depthwise convolution with ones."""
     for axis, w in enumerate(windows):
         if w.trivial:
@@ -117,7 +117,7 @@ def _sums(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tensor
     return x
 
 
-def _sum_axis(b: Builder, x: Tensor, axis: int, w: Span) -> Tensor:
+def _sum_axis(b: NnefWriter, x: Tensor, axis: int, w: Span) -> Tensor:
     before, extent, behind = b.shape_of(three(b, x, axis))
     image, zero = b.reshape(x, (before, extent, 1, behind)), b.scalar(0.0)
     ones = b.const(np.ones((w.size, 1, behind, 1), np.float32), types.fp32, "ones")
@@ -126,7 +126,7 @@ def _sum_axis(b: Builder, x: Tensor, axis: int, w: Span) -> Tensor:
     return _back(b, total, x, axis)
 
 
-def _mean(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
+def _mean(b: NnefWriter, x: Tensor, windows: Sequence[Span], border: str) -> Tensor:
     """Sums over the volume; with border 'ignore' over the number of values that a window meets."""
     extents, rank = b.shape_of(x), len(b.shape_of(x))
     total = _sums(b, x, windows, border)
@@ -140,7 +140,7 @@ def _mean(b: Builder, x: Tensor, windows: Sequence[Span], border: str) -> Tensor
     return b.binary("MUL", total, b.const(1.0 / np.maximum(met, 1), types.fp32, "reciprocals"))
 
 
-def box(b: Builder, operation: Operation) -> Tensor:
+def box(b: NnefWriter, operation: Operation) -> Tensor:
     arguments = operation.arguments
     if arguments["normalize"]:
         return pool("AVG_POOL2D", b, operation)
@@ -148,7 +148,7 @@ def box(b: Builder, operation: Operation) -> Tensor:
     return _sums(b, x, spans(b, b.shape_of(x), arguments["size"], arguments), border_of(b, arguments))
 
 
-def debox(b: Builder, operation: Operation) -> Tensor:
+def debox(b: NnefWriter, operation: Operation) -> Tensor:
     """Each axis: the element that an output meets where windows neither overlap nor leave gaps; else the sums of the
     input with zeros between its elements.
     """
@@ -187,7 +187,7 @@ def _only(axis: int, rank: int, window: Span) -> list[Span]:
 # positions in the window
 
 
-def _positions(b: Builder, x: Tensor, windows: Sequence[Span]) -> Iterator[Tensor]:
+def _positions(b: NnefWriter, x: Tensor, windows: Sequence[Span]) -> Iterator[Tensor]:
     """Of each position in the window, in row-major order, the values of all windows there; `x` has its borders."""
     if math.prod(w.size for w in windows) > MOST_POSITIONS:
         raise b.unsupported(f"a window of {math.prod(w.size for w in windows)} elements; at most {MOST_POSITIONS}")
@@ -198,7 +198,7 @@ def _positions(b: Builder, x: Tensor, windows: Sequence[Span]) -> Iterator[Tenso
         yield found
 
 
-def argmax_pool(b: Builder, operation: Operation) -> Tensor:
+def argmax_pool(b: NnefWriter, operation: Operation) -> Tensor:
     """ARGMAX over the positions: the first of equal maxima."""
     arguments = operation.arguments
     x = b.value(arguments["input"], 1)
@@ -212,13 +212,13 @@ def argmax_pool(b: Builder, operation: Operation) -> Tensor:
     return b.reshape(found, shape)
 
 
-def _at(b: Builder, index: Tensor, position: int, value: Tensor) -> Tensor:
+def _at(b: NnefWriter, index: Tensor, position: int, value: Tensor) -> Tensor:
     """`value` where the index is the position, else 0."""
     same = compared(b, "EQUAL", index, number(b, position, index))
     return chosen(b, same, value, number(b, 0.0, value))
 
 
-def sample(b: Builder, operation: Operation) -> Tensor:
+def sample(b: NnefWriter, operation: Operation) -> Tensor:
     arguments = operation.arguments
     x, index = b.value(arguments["input"], 1), b.value(arguments["index"], 1)
     windows = spans(b, b.shape_of(x), arguments["size"], arguments)
@@ -233,7 +233,7 @@ def sample(b: Builder, operation: Operation) -> Tensor:
     return total
 
 
-def desample(b: Builder, operation: Operation) -> Tensor:
+def desample(b: NnefWriter, operation: Operation) -> Tensor:
     """Each position's values, with zeros in between, at their place among the outputs; what overlaps is added up."""
     arguments = operation.arguments
     x, index = b.value(arguments["input"], 1), b.value(arguments["index"], 1)
@@ -255,7 +255,7 @@ def desample(b: Builder, operation: Operation) -> Tensor:
     return total
 
 
-def _placed(b: Builder, x: Tensor, axis: int, start: int, size: int) -> Tensor:
+def _placed(b: NnefWriter, x: Tensor, axis: int, start: int, size: int) -> Tensor:
     """The axis at `start` of an axis of `size` zeros; what lies outside is cut off."""
     extent = b.shape_of(x)[axis]
     first, end = max(0, -start), min(extent, size - start)
@@ -268,7 +268,7 @@ def _placed(b: Builder, x: Tensor, axis: int, start: int, size: int) -> Tensor:
     return extended(b, inside, axis, at, size - at - (end - first), "constant")
 
 
-def max_pool_with_index(b: Builder, operation: Operation) -> list[Tensor]:
+def max_pool_with_index(b: NnefWriter, operation: Operation) -> list[Tensor]:
     return [pool("MAX_POOL2D", b, operation), argmax_pool(b, operation)]
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ....graph import Tensor
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 
-def _operands(b: Builder, operation: Operation) -> tuple[Tensor, Tensor, Sequence[int]]:
+def _operands(b: NnefWriter, operation: Operation) -> tuple[Tensor, Tensor, Sequence[int]]:
     """The feature maps of the regions' batch items [N, C, ...], the regions [N, 2 * M], and the output's extents."""
     arguments = operation.arguments
     x, rois, items = (b.value(arguments[name]) for name in ("input", "rois", "batch_index"))
@@ -46,7 +46,7 @@ def _operands(b: Builder, operation: Operation) -> tuple[Tensor, Tensor, Sequenc
     return b.within(maps, x), rois, size
 
 
-def _ends(b: Builder, rois: Tensor, axis: int, spatial: int) -> tuple[Tensor, Tensor]:
+def _ends(b: NnefWriter, rois: Tensor, axis: int, spatial: int) -> tuple[Tensor, Tensor]:
     """Where the regions begin and end along one spatial axis: two tensors [N, 1, 1]."""
     n = b.shape_of(rois)[0]
     return (
@@ -55,13 +55,13 @@ def _ends(b: Builder, rois: Tensor, axis: int, spatial: int) -> tuple[Tensor, Te
     )
 
 
-def _counter(b: Builder, extent: int, axis: int) -> Tensor:
+def _counter(b: NnefWriter, extent: int, axis: int) -> Tensor:
     """0 .. extent - 1 along one of three axes."""
     shape = [extent if i == axis else 1 for i in range(3)]
     return b.const(np.arange(extent, dtype=np.float32).reshape(shape), types.fp32, "counter")
 
 
-def _cells(b: Builder, rois: Tensor, axis: int, spatial: int, cells: int, extent: int) -> tuple[Tensor, Tensor]:
+def _cells(b: NnefWriter, rois: Tensor, axis: int, spatial: int, cells: int, extent: int) -> tuple[Tensor, Tensor]:
     """Which positions are in which cell, bool [N, cells, extent], and the extent of a cell [N, 1, 1].
 
     Of a region of r positions, cell i begins at i * floor(r / cells) from its start, and has ceil(r / cells) of them.
@@ -77,7 +77,7 @@ def _cells(b: Builder, rois: Tensor, axis: int, spatial: int, cells: int, extent
     return compared(b, "LOGICAL_AND", compared(b, "GREATER_EQUAL", at, low), compared(b, "GREATER", high, at)), size
 
 
-def avg_roi_pool(b: Builder, operation: Operation) -> Tensor:
+def avg_roi_pool(b: NnefWriter, operation: Operation) -> Tensor:
     """Sums by matrix products, divided by the cells' volume; an axis with cells of no extent gives 0."""
     x, rois, size = _operands(b, operation)
     for axis, cells in enumerate(size):
@@ -89,7 +89,7 @@ def avg_roi_pool(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def _weighted(b: Builder, x: Tensor, axis: int, weights: Tensor) -> Tensor:
+def _weighted(b: NnefWriter, x: Tensor, axis: int, weights: Tensor) -> Tensor:
     """One axis of every batch item times its matrix [N, cells, extent], whose rows add up to 1 or to 0."""
     shape = b.shape_of(x)
     order = [0, axis, *(i for i in range(1, len(shape)) if i != axis)]
@@ -99,7 +99,7 @@ def _weighted(b: Builder, x: Tensor, axis: int, weights: Tensor) -> Tensor:
     return b.within(b.transpose(found, [order.index(i) for i in range(len(shape))]), x)
 
 
-def max_roi_pool(b: Builder, operation: Operation) -> Tensor:
+def max_roi_pool(b: NnefWriter, operation: Operation) -> Tensor:
     """Axis by axis the largest value of each cell; -infinity where a cell has none."""
     x, rois, size = _operands(b, operation)
     for axis, cells in enumerate(size, 2):
@@ -114,7 +114,7 @@ def max_roi_pool(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def roi_resample(b: Builder, operation: Operation) -> Tensor:
+def roi_resample(b: NnefWriter, operation: Operation) -> Tensor:
     """Multilinear interpolation at positions inside the regions, whose ends aren't rounded; positions outside of the
     feature map are clamped to it.
     """
@@ -130,7 +130,7 @@ def roi_resample(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def _sampled(b: Builder, start: Tensor, width: Tensor, outputs: int, method: str) -> Tensor:
+def _sampled(b: NnefWriter, start: Tensor, width: Tensor, outputs: int, method: str) -> Tensor:
     """The positions in the input that the outputs stand for: [N, outputs, 1]."""
     steps = np.arange(outputs, dtype=np.float64)
     if method == "aligned":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Array
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
@@ -24,7 +24,7 @@ MAX_NUMERATOR: Final = 1 << 11  # of RESIZE, and its scale at level 8K
 MAX_SCALE: Final = 256
 
 
-def multilinear_upsample(b: Builder, operation: Operation) -> Tensor:
+def multilinear_upsample(b: NnefWriter, operation: Operation) -> Tensor:
     """RESIZE BILINEAR where the border is replicated and there are two spatial axes; else a matrix along each axis."""
     arguments = operation.arguments
     x, factors = b.value(arguments["input"]), arguments["factor"]
@@ -42,7 +42,7 @@ def multilinear_upsample(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def method_of(b: Builder, method: str) -> str:
+def method_of(b: NnefWriter, method: str) -> str:
     if method not in METHODS:
         raise b.error(f"unknown method '{method}'; choose from: {', '.join(METHODS)}")
     return method
@@ -57,7 +57,7 @@ def _resize_numbers(extent: int, factor: int, method: str) -> tuple[int, int, in
     return factor, 1, 0, factor - 1
 
 
-def _resize(b: Builder, x: Tensor, along: Sequence[tuple[int, int, int, int]], extents: Sequence[int]) -> Tensor:
+def _resize(b: NnefWriter, x: Tensor, along: Sequence[tuple[int, int, int, int]], extents: Sequence[int]) -> Tensor:
     image = to_last(b, x)
     shape = b.shape_of(image)
     scale = b.dims([n for numerator, denominator, *_ in along for n in (numerator, denominator)])
@@ -67,7 +67,7 @@ def _resize(b: Builder, x: Tensor, along: Sequence[tuple[int, int, int, int]], e
     )
 
 
-def weights(b: Builder, extent: int, factor: int, method: str, border: str) -> Array:
+def weights(b: NnefWriter, extent: int, factor: int, method: str, border: str) -> Array:
     """[extent * factor, extent]: how much of every input is in every output."""
     outputs = np.arange(extent * factor, dtype=np.float64)
     if method == "aligned":

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ....types import Shape
-    from ..build import Builder
+    from ..build import NnefWriter
 
 BORDERS: Final = ("ignore", "constant", "replicate", "reflect", "reflect-even")
 FILLED: Final = BORDERS[1:]
@@ -47,7 +47,7 @@ class Span:
 UNIT: Final = Span(1, 1, 1, 0, 0, 1)  # over an axis of extent 1
 
 
-def span(b: Builder, extent: int, size: int, stride: int, dilation: int, padding: tuple[int, int] | None) -> Span:
+def span(b: NnefWriter, extent: int, size: int, stride: int, dilation: int, padding: tuple[int, int] | None) -> Span:
     """Output extent and padding of a basic operation, automatic where `padding` is None.
 
     NNEF rounds the number of positions down; what the last one leaves over is taken off the end here.
@@ -69,7 +69,13 @@ def span(b: Builder, extent: int, size: int, stride: int, dilation: int, padding
 
 
 def reverse_span(
-    b: Builder, extent: int, size: int, stride: int, dilation: int, padding: tuple[int, int] | None, wanted: int | None
+    b: NnefWriter,
+    extent: int,
+    size: int,
+    stride: int,
+    dilation: int,
+    padding: tuple[int, int] | None,
+    wanted: int | None,
 ) -> Span:
     """Output extent and padding of a reverse operation. `wanted` is the extent in `output_shape`, if there is one.
 
@@ -92,18 +98,18 @@ def reverse_span(
     return Span(size, stride, dilation, before, after, output)
 
 
-def _positive(b: Builder, size: int, stride: int, dilation: int) -> None:
+def _positive(b: NnefWriter, size: int, stride: int, dilation: int) -> None:
     if min(size, stride, dilation) < 1:
         raise b.error(f"size {size}, stride {stride} and dilation {dilation} must be positive")
 
 
-def spans(b: Builder, extents: Shape, size: Sequence[int], arguments: Mapping[str, Any]) -> list[Span]:
+def spans(b: NnefWriter, extents: Shape, size: Sequence[int], arguments: Mapping[str, Any]) -> list[Span]:
     """One span for each of `extents`, for a basic operation."""
     return [span(b, *numbers) for numbers in zip(extents, *_numbers(b, len(extents), size, arguments), strict=True)]
 
 
 def reverse_spans(
-    b: Builder, extents: Shape, size: Sequence[int], arguments: Mapping[str, Any], wanted: Sequence[int]
+    b: NnefWriter, extents: Shape, size: Sequence[int], arguments: Mapping[str, Any], wanted: Sequence[int]
 ) -> list[Span]:
     """One span for each of `extents`, for a reverse operation; `wanted`: their extents in `output_shape`, or none."""
     sizes: Sequence[int | None] = wanted or (None,) * len(extents)
@@ -111,7 +117,7 @@ def reverse_spans(
     return [reverse_span(b, *one) for one in numbers]
 
 
-def _numbers(b: Builder, rank: int, size: Sequence[int], arguments: Mapping[str, Any]) -> tuple[Sequence[Any], ...]:
+def _numbers(b: NnefWriter, rank: int, size: Sequence[int], arguments: Mapping[str, Any]) -> tuple[Sequence[Any], ...]:
     if len(size) != rank:
         raise b.error(f"'size' needs {rank} items, got {len(size)}")
     for name in ("padding", "stride", "dilation"):
@@ -123,7 +129,7 @@ def _numbers(b: Builder, rank: int, size: Sequence[int], arguments: Mapping[str,
     return size, stride, dilation, padding
 
 
-def border_of(b: Builder, arguments: Mapping[str, Any], allowed: Sequence[str] = BORDERS) -> str:
+def border_of(b: NnefWriter, arguments: Mapping[str, Any], allowed: Sequence[str] = BORDERS) -> str:
     """The argument `border`, one of those that the operation allows."""
     border: str = arguments["border"]
     if border not in allowed:

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Array
-    from ..build import Builder
+    from ..build import NnefWriter
     from ..document import Operation
     from ..mapping import Mapper
 
 MAX_EXTENT: Final = 1 << 14  # of a resized axis: it is a product with a matrix
 
 
-def erf(b: Builder, operation: Operation) -> Tensor:
+def erf(b: NnefWriter, operation: Operation) -> Tensor:
     return b.unary("ERF", b.value(operation.arguments["x"]))
 
 
-def resize(b: Builder, operation: Operation) -> Tensor:
+def resize(b: NnefWriter, operation: Operation) -> Tensor:
     """`tract_core_resize`: where output i looks at the input is what `coord_transformer` says, as ONNX names them."""
     arguments = operation.arguments
     x = b.value(arguments["input"])
@@ -43,7 +43,7 @@ def resize(b: Builder, operation: Operation) -> Tensor:
     return x
 
 
-def _extents(b: Builder, operation: Operation, shape: tuple[int, ...]) -> list[tuple[int, float]]:
+def _extents(b: NnefWriter, operation: Operation, shape: tuple[int, ...]) -> list[tuple[int, float]]:
     """Of every axis the new extent, and how many times the old one it is, from `scales` or `sizes`."""
     given = {name: operation.arguments[name] for name in ("scales", "sizes")}
     named = [name for name, value in given.items() if isinstance(value, Name)]

@@ -1,5 +1,5 @@
-"""Quantization hints through changes of view: what becomes of the axis of QParams when a tensor is transposed or
-reshaped. Values don't change, so scales and zero points don't either.
+"""Quantization hints through changes of view: what becomes of the axis of QParams when a tensor is transposed, reshaped
+or cut. Values don't change, so scales and zero points don't either.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from ..types import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..graph import QParams
+    from ..graph import QParams, Tensor
     from ..types import Shape
+
+
+def shape_of(x: Tensor) -> Shape:
+    """The shape of a tensor that has one."""
+    assert x.shape is not None
+    return x.shape
 
 
 def transposed(quant: QParams | None, perms: Sequence[int]) -> QParams | None:
@@ -40,3 +46,23 @@ def reshaped(quant: QParams | None, old: Shape, new: Shape) -> QParams | None:
                 last += 1
             return replace(quant, axis=axis) if count(new[axis:last]) == extent else None
     return None
+
+
+def section(quant: QParams | None, axis: int, start: int, size: int) -> QParams | None:
+    """The hint of a range of one axis."""
+    if quant is None or quant.axis != axis:
+        return quant
+    zero_point = quant.zero_point if len(quant.zero_point) == 1 else quant.zero_point[start : start + size]
+    return replace(quant, scale=quant.scale[start : start + size], zero_point=zero_point)
+
+
+def per_tensor(x: Tensor) -> QParams | None:
+    """The hint of what has values of `x` only, but not its axes."""
+    return x.quant if x.quant is None or x.quant.axis is None else None
+
+
+def within(tensor: Tensor, x: Tensor) -> Tensor:
+    """`tensor`, none of whose values is beyond those of `x` and 0: it takes over the hint of `x`."""
+    if tensor.quant is None and x.quant is not None and x.quant.axis is None and tensor.data is None:
+        tensor.quant = x.quant
+    return tensor
