@@ -98,6 +98,15 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("convolution",),
         ("",),
     ),
+    "tosa_engine.lower": (
+        ("problems", "views"),
+        ("windows", "writer"),
+        ("axes", "composites", "elementary"),
+        ("borders", "layout", "linear"),
+        ("convolution", "normalization", "pool", "reductions", "resize"),
+        ("positions", "regions"),
+        ("",),
+    ),
     "tosa_engine.compare": (
         ("agreement", "arrays", "dumps", "names", "pairs", "rounding", "trial"),
         ("causes", "sides"),
@@ -199,6 +208,7 @@ def test_imports_go_one_way(path: Path) -> None:
         ("lut.functions", "import tosa_engine.types"),
         ("tosa_engine.spec.shape", "from ..infer import infer"),
         ("tosa_engine.serialize.read", "from ..kernels import tensor_ops"),
+        ("tosa_engine.lower.pool", "from ..frontends.nnef import document"),
         ("tosa_engine.frontends.nnef.data", "def f():\n    from ...runtime.session import Session"),
         ("tosa_engine.plan.steps", "from .. import runtime"),
         ("tosa_engine.kernels.shape", "from ..oracle import shape"),
@@ -215,6 +225,11 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
 def test_a_module_without_a_room_is_found() -> None:
     with pytest.raises(AssertionError, match="has no room"):
         list(forbidden("", "tosa_engine.somewhere"))
+
+
+def test_no_format_is_named_where_every_format_is_lowered() -> None:
+    for path in (ROOT / "tosa_engine/lower").rglob("*.py"):
+        assert "nnef" not in path.read_text(encoding="utf-8").lower(), path
 
 
 def jit_imports(path: Path) -> list[Import]:

@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from ..types import Shape
 
 
-def _sigmoid(w: Writer, x: Tensor, _: Mapping[str, Any]) -> Tensor:
-    one = w.scalar(1.0, rank=len(shape_of(x)))
-    return w.unary("RECIPROCAL", w.binary("ADD", w.unary("EXP", w.negate(x)), one))
+def _sigmoid(g: Writer, x: Tensor, _: Mapping[str, Any]) -> Tensor:
+    one = g.scalar(1.0, rank=len(shape_of(x)))
+    return g.unary("RECIPROCAL", g.binary("ADD", g.unary("EXP", g.negate(x)), one))
 
 
-def _tanh(w: Writer, x: Tensor, _: Mapping[str, Any]) -> Tensor:
+def _tanh(g: Writer, x: Tensor, _: Mapping[str, Any]) -> Tensor:
     rank = len(shape_of(x))
-    one, two = w.scalar(1.0, rank=rank), w.scalar(2.0, rank=rank)
-    denominator = w.binary("ADD", w.unary("EXP", w.binary("MUL", x, two)), one)
-    return w.binary("SUB", one, w.binary("MUL", w.unary("RECIPROCAL", denominator), two))
+    one, two = g.scalar(1.0, rank=rank), g.scalar(2.0, rank=rank)
+    denominator = g.binary("ADD", g.unary("EXP", g.binary("MUL", x, two)), one)
+    return g.binary("SUB", one, g.binary("MUL", g.unary("RECIPROCAL", denominator), two))
 
 
-def _softmax(w: Writer, x: Tensor, attributes: Mapping[str, Any]) -> Tensor:
+def _softmax(g: Writer, x: Tensor, attributes: Mapping[str, Any]) -> Tensor:
     axis = attributes["axis"]
-    exponentials = w.unary("EXP", w.binary("SUB", x, w.reduce("REDUCE_MAX", x, axis)))
-    total = w.reduce("REDUCE_SUM", exponentials, axis)
-    return w.binary("MUL", exponentials, w.unary("RECIPROCAL", total))
+    exponentials = g.unary("EXP", g.binary("SUB", x, g.reduce("REDUCE_MAX", x, axis)))
+    total = g.reduce("REDUCE_SUM", exponentials, axis)
+    return g.binary("MUL", exponentials, g.unary("RECIPROCAL", total))
 
 
-def _mean(w: Writer, x: Tensor, attributes: Mapping[str, Any]) -> Tensor:
+def _mean(g: Writer, x: Tensor, attributes: Mapping[str, Any]) -> Tensor:
     axes, shape = attributes["axes"], shape_of(x)
     for axis in axes:
-        x = w.reduce("REDUCE_SUM", x, axis)
-    return w.binary("MUL", x, w.scalar(1.0 / count(tuple(shape[a] for a in axes)), rank=len(shape)))
+        x = g.reduce("REDUCE_SUM", x, axis)
+    return g.binary("MUL", x, g.scalar(1.0 / count(tuple(shape[a] for a in axes)), rank=len(shape)))
 
 
 BODIES: Final[Mapping[str, Callable[[Writer, Tensor, Mapping[str, Any]], Tensor]]] = {
@@ -81,8 +81,8 @@ def compose(
     return Composite(name, [x.name], [output.name], dict(attributes), location, body)
 
 
-def grouped(w: Writer, name: str, x: Tensor, **attributes: Any) -> Tensor:
+def grouped(g: Writer, name: str, x: Tensor, **attributes: Any) -> Tensor:
     """The composite `name` of `x`, which is an operator of the block, with its body inside."""
-    output = w.output(name, x.dtype, output_shape(name, shape_of(x), attributes))
-    w.append(compose(name, x, output, attributes, w.location))
+    output = g.output(name, x.dtype, output_shape(name, shape_of(x), attributes))
+    g.append(compose(name, x, output, attributes, g.location))
     return output

@@ -123,8 +123,7 @@ class Walk:
             outputs.append(self.new.add(tensor).name)
             self._bind(name, tensor, perms)
         copied.outputs = outputs
-        self.new.operators.append(copied)
-        self.writer.producers.update(dict.fromkeys(outputs, copied))
+        self.writer.append(copied)
 
     # views
 

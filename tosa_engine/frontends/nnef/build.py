@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import DataError
 from ...graph import Composite, Location, Tensor, new_graph
-from ...lower.composites import compose, grouped
-from ...lower.views import reshaped, transposed, within
+from ...lower.composites import compose
+from ...lower.views import reshaped, shape_of, transposed
 from ...lower.writer import Writer
 from .files.quantfile import Quantization
 from .files.variables import FORMATS, read_variable
@@ -29,7 +29,7 @@ MAX_EXTENT: Final = (1 << 31) - 1
 
 
 class NnefWriter(Writer):
-    """The graph under construction. `begin` and `finish` enclose the operators of one NNEF operation.
+    """The graph of a document under construction. `begin` and `finish` enclose the operators of one NNEF operation.
 
     Without data, tensor files aren't read: variables are ones.
     """
@@ -59,10 +59,6 @@ class NnefWriter(Writer):
         self._operation = operation
         self.stem = operation.result
         self.location = Location(self.document.text.file, operation.place.line, operation.result)
-
-    def shape_of(self, x: Tensor) -> Shape:
-        assert x.shape is not None
-        return x.shape
 
     def value(self, argument: Any, rank: int = 0) -> Tensor:
         """The tensor of an argument; a number becomes a constant of shape [1] * rank. Tensors are left as they are."""
@@ -114,17 +110,17 @@ class NnefWriter(Writer):
         Raises ParseError when the shapes don't broadcast.
         """
         tensors = [self.value(a) for a in arguments]
-        shapes = [self.shape_of(t) for t in tensors]
+        shapes = [shape_of(t) for t in tensors]
         rank = max(len(s) for s in shapes)
         equal = [self.trailing(t, rank) for t in tensors]
-        for extents in zip(*(self.shape_of(t) for t in equal), strict=True):
+        for extents in zip(*(shape_of(t) for t in equal), strict=True):
             if len(set(extents) - {1}) > 1:
                 raise self.error(f"shapes {' and '.join(str(list(s)) for s in shapes)} don't agree")
         return equal
 
     def trailing(self, x: Tensor, rank: int) -> Tensor:
         """`x` with trailing extents of 1 up to `rank`."""
-        shape = self.shape_of(x)
+        shape = shape_of(x)
         return self.reshape(x, shape + (1,) * (rank - len(shape)))
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -136,19 +132,13 @@ class NnefWriter(Writer):
             raise self.error(f"axes {list(axes)} aren't unique")
         return tuple(axes)
 
-    def grouped(self, name: str, x: Tensor, **attributes: Any) -> Tensor:
-        return grouped(self, name, x, **attributes)
-
-    def within(self, tensor: Tensor, x: Tensor) -> Tensor:
-        return within(tensor, x)
-
     # results
 
     def finish(self, name: str, result: Tensor) -> None:
         """`result` is the value of the NNEF tensor `name`: it takes the name, the place and the hint."""
-        for extent in self.shape_of(result):
+        for extent in shape_of(result):
             if not 1 <= extent <= MAX_EXTENT:
-                raise self.error(f"the result '{name}' would have shape {list(self.shape_of(result))}")
+                raise self.error(f"the result '{name}' would have shape {list(shape_of(result))}")
         if result.data is not None:
             result = self.const(result.data, result.dtype)
         elif result.name in self._bound:
@@ -157,7 +147,7 @@ class NnefWriter(Writer):
         self._bound.add(name)
         self.values[name] = result
         result.source = Location(self.document.text.file, self._operation.place.line, name)
-        result.quant = with_axis(self.quant.get(name), name, self.shape_of(result))
+        result.quant = with_axis(self.quant.get(name), name, shape_of(result))
         self._carry_back(result)
 
     def _rename(self, tensor: Tensor, name: str) -> None:
@@ -184,9 +174,7 @@ class NnefWriter(Writer):
 
 def _before(view: Operator, before: Tensor, after: Tensor) -> QParams | None:
     if view.op == "RESHAPE":
-        assert before.shape is not None
-        assert after.shape is not None
-        return reshaped(after.quant, after.shape, before.shape)
+        return reshaped(after.quant, shape_of(after), shape_of(before))
     perms = view.attributes["perms"]
     return transposed(after.quant, [perms.index(i) for i in range(len(perms))])
 

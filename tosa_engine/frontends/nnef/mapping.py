@@ -7,19 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
+from ...lower.problems import Misfit, Unlowered
 from .build import NnefWriter
 from .document import Operation, lower
 from .language.syntax import Name
-from .operations import convolution as map_conv
-from .operations import data as map_data
-from .operations import elementary as map_math
-from .operations import elementwise as map_elementwise
-from .operations import layout as map_layout
-from .operations import linear as map_linear
-from .operations import pool as map_pool
-from .operations import regions_of_interest as map_roi
-from .operations import resize as map_resize
-from .operations import vendor as map_vendor
+from .operations import (
+    convolution,
+    data,
+    elementary,
+    elementwise,
+    layout,
+    linear,
+    pool,
+    regions_of_interest,
+    resize,
+    vendor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,16 +35,16 @@ Mapper = Callable[[NnefWriter, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
     for family in (
-        map_data,
-        map_elementwise,
-        map_math,
-        map_conv,
-        map_pool,
-        map_resize,
-        map_roi,
-        map_linear,
-        map_layout,
-        map_vendor,
+        data,
+        elementwise,
+        elementary,
+        convolution,
+        pool,
+        resize,
+        regions_of_interest,
+        linear,
+        layout,
+        vendor,
     )
     for name, mapper in family.MAPPERS.items()
 }
@@ -102,7 +105,12 @@ def _map_operation(builder: NnefWriter, operation: Operation) -> None:
     if not has_mapper(operation.declaration):
         message = f"operation '{operation.name}' isn't supported"
         raise builder.document.text.unsupported(message, operation.place)
-    mapped = MAPPERS[operation.name](builder, _with_numbers(builder, operation))
+    try:
+        mapped = MAPPERS[operation.name](builder, _with_numbers(builder, operation))
+    except Misfit as problem:
+        raise builder.error(problem.message) from None
+    except Unlowered as problem:
+        raise builder.unsupported(problem.message) from None
     tensors = mapped if isinstance(mapped, list) else [mapped]
     for name, tensor in zip(operation.results, tensors, strict=True):
         builder.finish(name.text, tensor)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...lower.views import shape_of
+
 if TYPE_CHECKING:
     from ...types import Shape
     from .language.flat import Document
@@ -27,5 +29,4 @@ class Shapes:
         fresh = self._document.operations[self._mapped :]
         self._mapped += len(fresh)
         map_operations(self._builder, fresh)
-        shape: Shape = self._builder.shape_of(self._builder.values[name])
-        return shape
+        return shape_of(self._builder.values[name])

@@ -42,7 +42,7 @@ class State:
             decoder = b.decoders.get(operation.result)
             initial = read_variable(b.document, operation, quant, decoder) if stored else None
             attributes = {"name": name, "var_shape": shape, "type": dtype, "initial_value": initial}
-            b.block.operators.append(Operator("VARIABLE", [], [], attributes, b.location))
+            b.append(Operator("VARIABLE", [], [], attributes, b.location))
         return b.operator("VARIABLE_READ", [], shape, dtype, name=self._names[label])
 
     def update(self, variable: str, result: str) -> None:
@@ -53,4 +53,4 @@ class State:
         for label, result in self._writes:
             tensor = b.values[result]
             operator = Operator("VARIABLE_WRITE", [tensor.name], [], {"name": self._names[label]}, tensor.source)
-            b.block.operators.append(operator)
+            b.append(operator)

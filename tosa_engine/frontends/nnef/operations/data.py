@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ....lower.views import shape_of
 from ....types import count
 from ..build import with_axis
 from ..files.variables import FORMATS, read_variable, to_storage
@@ -62,7 +63,7 @@ def update(b: NnefWriter, operation: Operation) -> Tensor:
     """The new value; it is written when everything else has been computed."""
     variable, value = (b.value(operation.arguments[name]) for name in ("variable", "value"))
     if variable.shape != value.shape:
-        shown = f"{list(b.shape_of(variable))} by a tensor of shape {list(b.shape_of(value))}"
+        shown = f"{list(shape_of(variable))} by a tensor of shape {list(shape_of(value))}"
         raise b.error(f"a variable of shape {shown} can't be updated")
     b.state.update(operation.arguments["variable"].text, operation.result)
     return value

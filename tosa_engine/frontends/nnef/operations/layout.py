@@ -5,10 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from .... import types
+import numpy as np
+
+from ....lower import layout, reductions
+from ....lower.axes import joined
+from ....lower.borders import CLEAR, padded
+from ....lower.views import shape_of
 from ....types import count
-from .along import every, extended, joined, reversed_
-from .spans import border_of
+from .windows import border_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,33 +24,24 @@ if TYPE_CHECKING:
 
 
 def reduce(op: str, b: NnefWriter, operation: Operation) -> Tensor:
-    """A reduction axis by axis; a normalized sum is the composite `mean`."""
+    """A normalized sum is a mean."""
     x = b.value(operation.arguments["input"], 1)
-    axes = b.axes(operation.arguments["axes"], len(b.shape_of(x)))
-    if axes and (operation.name == "mean_reduce" or operation.arguments.get("normalize")):
-        return b.grouped("mean", x, axes=axes)
-    for axis in axes:
-        x = b.reduce(op, x, axis)
-    return x
+    axes = b.axes(operation.arguments["axes"], len(shape_of(x)))
+    if operation.name == "mean_reduce" or operation.arguments.get("normalize"):
+        return reductions.mean(b, x, axes)
+    return reductions.reduced(b, op, x, axes)
 
 
 def position(least: bool, b: NnefWriter, operation: Operation) -> Tensor:
-    """argmax_reduce, argmin_reduce: ARGMAX over one axis that holds all of them, in row-major order."""
+    """argmax_reduce, argmin_reduce."""
     x = b.value(operation.arguments["input"], 1)
-    shape = b.shape_of(x)
-    axes = sorted(b.axes(operation.arguments["axes"], len(shape)))
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    turned = b.transpose(x, (*kept, *axes))
-    rows = b.reshape(turned, (count(tuple(shape[a] for a in kept)), count(tuple(shape[a] for a in axes))))
-    if least:
-        rows = b.negate(rows)
-    found = b.operator("ARGMAX", [rows], b.shape_of(rows)[:1], types.i32, axis=1, nan_mode="PROPAGATE")
-    return b.reshape(found, tuple(1 if axis in axes else n for axis, n in enumerate(shape)))
+    axes = b.axes(operation.arguments["axes"], len(shape_of(x)))
+    return reductions.place_of_extreme(b, x, axes, least=least)
 
 
 def reshape(b: NnefWriter, operation: Operation) -> Tensor:
     x, wanted = b.value(operation.arguments["input"]), list(operation.arguments["shape"])
-    old, start = b.shape_of(x), operation.arguments["axis_start"]
+    old, start = shape_of(x), operation.arguments["axis_start"]
     stop = len(old) if operation.arguments["axis_count"] == -1 else start + operation.arguments["axis_count"]
     if not 0 <= start <= stop <= len(old):
         raise b.error(f"axes {start} to {stop} aren't a range of the {len(old)} axes")
@@ -70,7 +65,7 @@ def reshape(b: NnefWriter, operation: Operation) -> Tensor:
 
 def squeeze(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["input"])
-    shape = b.shape_of(x)
+    shape = shape_of(x)
     axes = b.axes(operation.arguments["axes"], len(shape))
     if any(shape[axis] != 1 for axis in axes):
         raise b.error(f"axes {list(axes)} of shape {list(shape)} aren't all 1")
@@ -79,7 +74,7 @@ def squeeze(b: NnefWriter, operation: Operation) -> Tensor:
 
 def unsqueeze(b: NnefWriter, operation: Operation) -> Tensor:
     x = b.value(operation.arguments["input"])
-    shape = list(b.shape_of(x))
+    shape = list(shape_of(x))
     for axis in sorted(b.axes(operation.arguments["axes"], len(shape) + len(operation.arguments["axes"]))):
         shape.insert(axis, 1)
     return b.reshape(x, tuple(shape))
@@ -87,7 +82,7 @@ def unsqueeze(b: NnefWriter, operation: Operation) -> Tensor:
 
 def transpose(b: NnefWriter, operation: Operation) -> Tensor:
     x, axes = b.value(operation.arguments["input"]), operation.arguments["axes"]
-    rank = len(b.shape_of(x))
+    rank = len(shape_of(x))
     if len(axes) > rank or sorted(axes) != list(range(len(axes))):
         raise b.error(f"axes {list(axes)} aren't a permutation of the first of {rank} axes")
     return b.transpose(x, (*axes, *range(len(axes), rank)))
@@ -95,16 +90,12 @@ def transpose(b: NnefWriter, operation: Operation) -> Tensor:
 
 def split(b: NnefWriter, operation: Operation) -> list[Tensor]:
     x, ratios = b.value(operation.arguments["value"], 1), operation.arguments["ratios"]
-    (axis,) = b.axes((operation.arguments["axis"],), len(b.shape_of(x)))
-    extent = b.shape_of(x)[axis]
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape_of(x)))
+    extent = shape_of(x)[axis]
     if not ratios or min(ratios) < 1 or extent % sum(ratios):
         raise b.error(f"an extent of {extent} doesn't split in the ratios {list(ratios)}")
     _results(b, operation, len(ratios))
-    unit, parts, start = extent // sum(ratios), [], 0
-    for ratio in ratios:
-        parts.append(b.section(x, axis, start, ratio * unit))
-        start += ratio * unit
-    return parts
+    return layout.split(b, x, axis, [ratio * (extent // sum(ratios)) for ratio in ratios])
 
 
 def _results(b: NnefWriter, operation: Operation, wanted: int) -> None:
@@ -114,16 +105,15 @@ def _results(b: NnefWriter, operation: Operation, wanted: int) -> None:
 
 def unstack(b: NnefWriter, operation: Operation) -> list[Tensor]:
     x = b.value(operation.arguments["value"], 1)
-    shape = b.shape_of(x)
+    shape = shape_of(x)
     (axis,) = b.axes((operation.arguments["axis"],), len(shape))
     _results(b, operation, shape[axis])
-    rest = shape[:axis] + shape[axis + 1 :]
-    return [b.reshape(b.section(x, axis, i, 1), rest) for i in range(shape[axis])]
+    return layout.unstacked(b, x, axis)
 
 
 def concat(b: NnefWriter, operation: Operation) -> Tensor:
     tensors = [b.value(v, 1) for v in operation.arguments["values"]]
-    shapes = [b.shape_of(t) for t in tensors]
+    shapes = [shape_of(t) for t in tensors]
     (axis,) = b.axes((operation.arguments["axis"],), len(shapes[0]))
     rests = {s[:axis] + (0,) + s[axis + 1 :] for s in shapes}
     if len(rests) > 1:
@@ -133,12 +123,11 @@ def concat(b: NnefWriter, operation: Operation) -> Tensor:
 
 def stack(b: NnefWriter, operation: Operation) -> Tensor:
     tensors = [b.value(v) for v in operation.arguments["values"]]
-    shape = b.shape_of(tensors[0])
+    shape = shape_of(tensors[0])
     if any(t.shape != shape for t in tensors):
-        raise b.error(f"shapes {', '.join(str(list(b.shape_of(t))) for t in tensors)} aren't equal")
+        raise b.error(f"shapes {', '.join(str(list(shape_of(t))) for t in tensors)} aren't equal")
     (axis,) = b.axes((operation.arguments["axis"],), len(shape) + 1)
-    single = [b.reshape(t, (*shape[:axis], 1, *shape[axis:])) for t in tensors]
-    return joined(b, single, axis)
+    return layout.stacked(b, tensors, axis)
 
 
 def slice_(b: NnefWriter, operation: Operation) -> Tensor:
@@ -151,8 +140,8 @@ def slice_(b: NnefWriter, operation: Operation) -> Tensor:
     open_ended = all(step == 1 for step in steps)  # where an end of 0 is the axis' end
     if open_ended and 0 in end:
         b.warn("an end of 0 for the end of the axis is deprecated")
-    for axis, first, last, step in zip(b.axes(axes, len(b.shape_of(x))), begin, end, steps, strict=True):
-        extent = b.shape_of(x)[axis]
+    for axis, first, last, step in zip(b.axes(axes, len(shape_of(x))), begin, end, steps, strict=True):
+        extent = shape_of(x)[axis]
         if step == 0:
             raise b.error(f"stride {list(stride)} has a 0")
         low = min(max(first + extent if first < 0 else first, 0 if step > 0 else -1), extent)
@@ -161,61 +150,31 @@ def slice_(b: NnefWriter, operation: Operation) -> Tensor:
         start = low if step > 0 else low + (size - 1) * step
         if size < 1 or start < 0 or low >= extent:
             raise b.error(f"nothing is left of axis {axis}: begin {first}, end {last}, extent {extent}")
-        x = every(b, x, axis, start, abs(step), size)
-        if step < 0:
-            x = reversed_(b, x, axis)
+        x = layout.stepped(b, x, axis, low, step, size)
     return x
 
 
 def pad(b: NnefWriter, operation: Operation) -> Tensor:
     x, padding = b.value(operation.arguments["input"], 1), operation.arguments["padding"]
-    shape, border = b.shape_of(x), border_of(b, operation.arguments)
-    if len(padding) != len(shape):
-        raise b.error(f"'padding' needs {len(shape)} items, got {len(padding)}")
-    if min(n + p + q for n, (p, q) in zip(shape, padding, strict=True)) < 1:
-        raise b.error(f"padding {[list(p) for p in padding]} leaves nothing of shape {list(shape)}")
-    if border in ("constant", "ignore"):  # a plain PAD, all axes at once
-        value = b.value(operation.arguments["value"], 1).data
-        assert value is not None
-        start = [max(-p, 0) for p, _ in padding]
-        inner = b.slice(x, start, [n + min(p, 0) + min(q, 0) for n, (p, q) in zip(shape, padding, strict=True)])
-        return b.pad(inner, [max(p, 0) for p, _ in padding], [max(q, 0) for _, q in padding], float(value[0]))
-    for axis, (before, after) in enumerate(padding):
-        if (before, after) != (0, 0):
-            x = extended(b, x, axis, before, after, border)
-    return x
+    border = border_of(b, operation.arguments)
+    if len(padding) != len(shape_of(x)):
+        raise b.error(f"'padding' needs {len(shape_of(x))} items, got {len(padding)}")
+    value = b.value(operation.arguments["value"], 1).data if border in CLEAR else np.zeros(1)
+    assert value is not None
+    return padded(b, x, padding, border, float(value[0]))
 
 
 def tile(b: NnefWriter, operation: Operation) -> Tensor:
     x, repeats = b.value(operation.arguments["input"]), operation.arguments["repeats"]
-    if len(repeats) != len(b.shape_of(x)) or min(repeats, default=1) < 1:
-        raise b.error(f"'repeats' needs {len(b.shape_of(x))} positive items, got {list(repeats)}")
-    shape = tuple(n * r for n, r in zip(b.shape_of(x), repeats, strict=True))
-    return x if shape == b.shape_of(x) else b.operator("TILE", [x, b.dims(repeats)], shape)
+    if len(repeats) != len(shape_of(x)) or min(repeats, default=1) < 1:
+        raise b.error(f"'repeats' needs {len(shape_of(x))} positive items, got {list(repeats)}")
+    return layout.tiled(b, x, repeats)
 
 
 def gather(b: NnefWriter, operation: Operation) -> Tensor:
-    """GATHER of rows: the axis in front, everything else behind; indices of any rank are one list."""
     x, indices = b.value(operation.arguments["input"], 1), b.value(operation.arguments["indices"])
-    shape, wanted = b.shape_of(x), b.shape_of(indices)
-    (axis,) = b.axes((operation.arguments["axis"],), len(shape))
-    before, behind = count(shape[:axis]), count(shape[axis + 1 :])
-    rows = b.transpose(b.reshape(x, (before, shape[axis], behind)), (1, 0, 2))
-    found = gathered(b, b.reshape(rows, (1, shape[axis], before * behind)), b.reshape(indices, (1, count(wanted))))
-    turned = b.transpose(b.reshape(found, (count(wanted), before, behind)), (1, 0, 2))
-    return b.reshape(turned, (*shape[:axis], *wanted, *shape[axis + 1 :]))
-
-
-def gathered(b: NnefWriter, values: Tensor, indices: Tensor) -> Tensor:
-    """GATHER: values [N, K, C], indices [N, W]."""
-    n, _, channels = b.shape_of(values)
-    size = b.shape_of(indices)[1]
-    if values.dtype is not types.bool_:
-        return b.operator("GATHER", [values, indices], (n, size, channels))
-    one = b.operator("CAST", [values], b.shape_of(values), types.i8)  # TOSA gathers no bool
-    return b.operator(
-        "CAST", [b.operator("GATHER", [one, indices], (n, size, channels))], (n, size, channels), types.bool_
-    )
+    (axis,) = b.axes((operation.arguments["axis"],), len(shape_of(x)))
+    return layout.gather(b, x, indices, axis)
 
 
 MAPPERS: Final[Mapping[str, Mapper]] = {

@@ -1,0 +1,55 @@
+"""Softmax over any axes, and batch normalization."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import types
+from .composites import grouped
+from .problems import Misfit
+from .views import shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..graph import Tensor
+    from .writer import Writer
+
+
+def softmax(g: Writer, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """exp(x - max) / sum, over all `axes` together."""
+    if len(axes) == 1:
+        return grouped(g, "softmax", x, axis=axes[0])
+    most = x
+    for axis in axes:
+        most = g.reduce("REDUCE_MAX", most, axis)
+    total = exponentials = g.unary("EXP", g.binary("SUB", x, most))
+    for axis in axes:
+        total = g.reduce("REDUCE_SUM", total, axis)
+    return g.binary("MUL", exponentials, g.unary("RECIPROCAL", total))
+
+
+def normalized(
+    g: Writer, x: Tensor, mean: Tensor, variance: Tensor, offset: Tensor, scale: Tensor, *, epsilon: float
+) -> Tensor:
+    """offset + scale * (x - mean) / sqrt(variance + epsilon), of tensors of one rank that broadcast."""
+    root = g.unary("RSQRT", g.binary("ADD", variance, g.scalar(epsilon, rank=len(shape_of(x)))))
+    scaled = g.binary("MUL", g.binary("MUL", scale, root), g.binary("SUB", x, mean))
+    return g.binary("ADD", offset, scaled)
+
+
+def normalized_by_constants(
+    g: Writer, x: Tensor, mean: Tensor, variance: Tensor, offset: Tensor, scale: Tensor, *, epsilon: float
+) -> Tensor:
+    """The same of constant parameters, as x * k + (offset - mean * k): k and the sum in double precision."""
+    found = [t.data.astype(np.float64) for t in (mean, variance, offset, scale) if t.data is not None]
+    means, variances, offsets, scales = found
+    spread = variances + epsilon
+    if not (spread > 0).all():
+        raise Misfit("variance + epsilon isn't positive everywhere")
+    gain = scales / np.sqrt(spread)
+    shift = offsets - means * gain
+    scaled = g.binary("MUL", x, g.const(gain, types.fp32, "gain"))
+    return g.binary("ADD", scaled, g.const(shift, types.fp32, "offset"))
