@@ -33,19 +33,19 @@ print(table.entries.shape, table.error.largest, table.error.within_1)
 is nearer to the function anywhere. For int16 the line between two entries misses a curve, always to the same side.
 *Fitted*: the entries with the least maximum error over all 65,536 inputs, found by dynamic programming from the
 sampled table, so that its maximum is never more; of several tables with that maximum, one with a small sum of
-squares. What is fitted is the *maximum*: where one interval can't be served (a pole, a kink), its neighbours give
-way for it, and the mean may be worse than that of the sampled table.
+squares. The search fits the *maximum* only: where one interval can't be fitted (a pole, a kink), its neighbours may
+get worse for it, and the mean may be worse than that of the sampled table.
 *Quantizer*: what `tosa-engine quantize` puts into a graph: fitted by three rounds of the same search near the sampled
-table, so that a graph of many tables is ready soon. Where one is more than 2 LSB from its function next to 0, as
+table, so that a graph of many tables doesn't take long. Where one is more than 2 LSB from its function next to 0, as
 next to a pole, `quantize` adds tables for that region alone, with finer inputs
 ([integer-forms.md](integer-forms.md)), which the last column doesn't count.
 
 ## Errors over all 65,536 inputs of int16
 
-In LSB of the output, interpolation included, before the result's 7 more fractional bits are rounded away; *within
-1* is the share of inputs whose result is at most 1 LSB from the function. Inputs are those of a symmetric range, -r
-to r; the output's range is the function's own on it, but at most 16. Where results leave the range of the output,
-its end is the right answer.
+Errors are in LSB of the output, interpolation included, before the result's 7 more fractional bits are rounded away;
+*within 1* is the share of inputs whose result is at most 1 LSB from the function. Inputs are those of a symmetric
+range, -r to r; the output's range is the function's own on it, but at most 16. Where results leave the range of the
+output, its end is the right answer.
 
 | function | r | output range | sampled: largest | mean | within 1 | fitted: largest | mean | within 1 |\
  quantizer: largest | mean | within 1 |

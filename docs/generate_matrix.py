@@ -31,9 +31,9 @@ those, not this page.
 One line for each row of the op table; a row that came after TOSA 1.0 says so. *kernel* and *oracle* name the function
 that stands for the row. *official tests passed* counts the official tests of all selections
 ([RESULTS.md](../conformance/RESULTS.md)) whose outputs were right.
-*rules hit* are the operator's own ERROR_IFs that the row's example breaks when the table's mutator has been at work; a
-rule about other formats than the row's can't be broken there. The lines below say which rules no row hits (a test has
-it that there are none), and which rules rejected an official test that must be rejected.
+*rules hit* counts the operator's own ERROR_IFs that the table's mutations break in the row's example; a rule about
+other formats than the row's can't be broken there. The lines below say which rules no row hits (a test holds that
+there are none), and which rules rejected an official test that must be rejected.
 """
 
 

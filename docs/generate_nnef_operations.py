@@ -42,15 +42,15 @@ Made by `make docs` from an example of every operation (`docs/nnef_examples.py`)
 
 - *rank*: of the tensors of the example; 3, 4 and 5 are one, two and three spatial axes.
 - *format*: `float` is TOSA-FP; `int8` and `int16` are TOSA-INT, made by `quant` from the same document.
-- *TOSA form*: the operators in order of their first use, without constants, and how many they are where some are used
-  more than once. Those in lower case are composites: files and plans hold the operators of their bodies.
+- *TOSA form*: the operators in order of their first use, without constants, and their number where some are used more
+  than once. Those in lower case are composites: files and plans hold the operators of their bodies.
 - *SQNR*: of the integers against float in dB, rank by rank; or the share of equal elements, where the result is a
   logical value or an index.
 
 Inputs are uniformly distributed in the example's domain. The ranges are those of {samples} samples (method `minmax`),
 the SQNR is that of the last of them, against float on inputs that aren't rounded to integers: a function that is steep
-somewhere has a low one. Functions of one tensor are quantized at rank 4 alone: a TABLE knows no rank. What says
-*refused* is refused with this message, before anything runs.
+somewhere has a low one. Functions of one tensor are quantized at rank 4 only, because a TABLE doesn't depend on the
+rank. A form that says *refused* is refused with this message, before anything runs.
 
 """
 
