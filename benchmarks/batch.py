@@ -62,7 +62,7 @@ def measure(graph, samples: int, threads: int, rounds: int) -> None:
         memory = (
             f"{plan.arena.size / 1e6:.1f} MB" if plan.parts == 1 else f"{plan.parts} x {plan.arena.size / 1e6:.1f} MB"
         )
-        how = ", each thread its own" if plan.apart else ""
+        how = ", each thread its own" if plan.parts_in_parallel else ""
         lines.append(f"{name} {1e3 * best[name] / samples:.4f} ({memory}{how})")
     print(f"batch {samples}, {threads} threads: ms per sample: {'; '.join(lines)}", flush=True)
 

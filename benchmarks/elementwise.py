@@ -22,7 +22,7 @@ from operators import Line
 from tosa_engine import Session, types
 from tosa_engine.builder import Builder
 from tosa_engine.kernels.work import DONE
-from tosa_engine.runtime.workspace import Workspace
+from tosa_engine.runtime.blocks import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +146,7 @@ def lines_of(case: Case) -> tuple[Line, Line]:
     more = {"dtype": case.formats[1]} if case.op == "CAST" else {}
     b.output(b.op(case.op, *inputs, *case.constants, **dict(case.settings), **more))
     session = Session(b.graph(), 1)
-    workspace = Workspace(session.plan(), 1)
+    workspace = Blocks(session.plan(), 1).main
     rng, arrays = np.random.default_rng(0), []
     for tensor, t in zip(inputs, formats, strict=True):
         values = workspace.view(tensor.name)

@@ -26,7 +26,7 @@ from tosa_engine.commands.inspect import summary
 from tosa_engine.kernels._jit import variants
 from tosa_engine.kernels.work import DONE
 from tosa_engine.plan.describe import facts
-from tosa_engine.runtime.workspace import Workspace
+from tosa_engine.runtime.blocks import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def line_of(name: str, make: Callable[[], Any]) -> Line:
     """A line of the table: the graph's plan, bound to memory with random inputs."""
     session = Session(make(), 1)
     plan = session.plan()
-    workspace = Workspace(plan, 1)
+    workspace = Blocks(plan, 1).main
     rng = np.random.default_rng(0)
     for tensor in session.graph.inputs:
         values = workspace.view(tensor.name)

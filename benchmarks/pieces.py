@@ -19,7 +19,7 @@ from tosa_engine import types
 from tosa_engine.kernels._jit import jit
 from tosa_engine.kernels.work import BLOCK, Chain
 from tosa_engine.plan import expand, make_plan
-from tosa_engine.runtime.workspace import Workspace
+from tosa_engine.runtime.blocks import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def in_pieces(first: Any, second: Any) -> Any:
 
 def runs(size: int, dtype: types.DType) -> dict[str, Callable[[], object]]:
     """What is timed, for size x size x 64 elements."""
-    workspace = Workspace(make_plan(expand(residual_looked_up(size, 64, dtype))), 1)
+    workspace = Blocks(make_plan(expand(residual_looked_up(size, 64, dtype))), 1).main
     rng = np.random.default_rng(0)
     for name in workspace.plan.block.inputs:
         values = workspace.view(name)

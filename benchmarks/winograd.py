@@ -19,7 +19,7 @@ from tosa_engine.kernels import tensor_ops
 from tosa_engine.kernels._jit.variants import variant
 from tosa_engine.kernels.winograd import prepare as winograd
 from tosa_engine.kernels.work import Epilogue, Work, aligned
-from tosa_engine.plan.rewrite.proofs import prove_alone
+from tosa_engine.plan.proofs import prove_alone
 from tosa_engine.spec import bind_operator
 from tosa_engine.spec.case import Case
 

@@ -19,7 +19,7 @@ from nets import feeds_of, residual_net
 from tosa_engine import Session, serialize, types
 from tosa_engine.builder import Builder
 from tosa_engine.commands.standard_nets import standard
-from tosa_engine.runtime.warm_up import rehearse, steps_to_run
+from tosa_engine.runtime.warm_up import steps_to_run, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,7 +243,7 @@ def endless() -> Graph:
 def test_regions_are_rehearsed_and_control_flow_is_not() -> None:
     seen: list[str] = []
     plan = Session(endless(), 1).plan()
-    rehearse(plan, lambda step: seen.append(step.operators))
+    warm_up(plan, lambda step: seen.append(step.operators))
     assert seen == ["LOGICAL_NOT", "LOGICAL_OR", "LOGICAL_NOT"]
     assert len(seen) == steps_to_run(plan)
 
@@ -251,7 +251,7 @@ def test_regions_are_rehearsed_and_control_flow_is_not() -> None:
 def test_every_step_is_rehearsed() -> None:
     seen: list[str] = []
     plan = Session(residual_net(), 1).plan()
-    rehearse(plan, lambda step: seen.append(step.operators))
+    warm_up(plan, lambda step: seen.append(step.operators))
     assert seen == [step.operators for step in plan.steps if step.work is not None]
 
 

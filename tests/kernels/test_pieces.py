@@ -14,9 +14,9 @@ from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation
 from tosa_engine.kernels._jit import JIT
 from tosa_engine.kernels.work import Chain
+from tosa_engine.runtime.blocks import Blocks
 from tosa_engine.runtime.program import Span
 from tosa_engine.runtime.session import Session
-from tosa_engine.runtime.workspace import Workspace
 from tosa_engine.spec.case import Case
 from tosa_engine.types import fp32, i4, i8, i16, i32, i48
 
@@ -96,7 +96,7 @@ def test_thousands_of_phases_are_prepared_at_once(stride: tuple[int, int]) -> No
     start = time.process_time()
     plan = session.plan()
     assert time.process_time() - start < 1.5
-    assert sum(len(run.loops) for b in Workspace(plan, 1).steps if isinstance(run := b.run, Chain)) <= 18
+    assert sum(len(run.loops) for b in Blocks(plan, 1).main.steps if isinstance(run := b.run, Chain)) <= 18
     check(graph, {"input": numbers("i8", (1, 2, 3, 3), 0)})
 
 
@@ -108,7 +108,7 @@ def test_loops_of_one_step_are_walked_and_shared() -> None:
     graph, feeds = case.graph(), {"input": numbers("i8", (2, 6, 40, 41, 32), 0)}
     alone, several = Session(graph, threads=1), Session(graph, threads=3)
     np.testing.assert_array_equal(alone.run(None, feeds)[0], several.run(None, feeds)[0])
-    bound = Workspace(several.plan(), 3)
+    bound = Blocks(several.plan(), 3).main
     assert [bool(b.shared) for b in bound.steps] == [True]
     assert [type(part) for part in bound.program.parts] == [Span]
     assert len(bound.program.origin) == 8  # four chunks

@@ -13,7 +13,7 @@ from tosa_engine import Session, types
 from tosa_engine.kernels import shared_constants as shared
 from tosa_engine.kernels.tile.packing import panels_of_runs
 from tosa_engine.plan import expand, make_plan
-from tosa_engine.runtime.workspace import Workspace
+from tosa_engine.runtime.blocks import Blocks
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -38,7 +38,7 @@ def net(seed: int = 0) -> Graph:
 
 def packed(plan: Plan) -> list[Array]:
     """The weights that the steps of a plan read."""
-    runs = [bound.run for bound in Workspace(plan, 1).steps]
+    runs = [bound.run for bound in Blocks(plan, 1).main.steps]
     arguments = [argument for run in runs for argument in getattr(run, "arguments", ())]
     return [a for a in arguments if isinstance(a, np.ndarray) and a.dtype.itemsize < 4 and a.nbytes > LARGE]
 

@@ -26,9 +26,11 @@ from tosa_engine.kernels.work import Chain, Loop
 from tosa_engine.plan import expand, make_plan, prepare
 from tosa_engine.plan.steps import Step
 from tosa_engine.probe import Probe
+from tosa_engine.runtime.blocks import Blocks
+from tosa_engine.runtime.bound import Bound
 from tosa_engine.runtime.program import Program, Single, Span
 from tosa_engine.runtime.team import Team
-from tosa_engine.runtime.workspace import WORTH, Bound, Workspace, shared_cost
+from tosa_engine.runtime.workspace import WORTH, shared_cost
 from tosa_engine.spec import TABLE, bind_operator
 
 from .test_kernels import ROWS, values_of
@@ -108,10 +110,10 @@ def test_workers_and_probes_change_no_byte(large: graph.Graph, threads: int) -> 
 
 def test_probes_cut_a_program_only_where_they_look(large: graph.Graph) -> None:
     kept = frozenset(["stem_i8"])
-    parts = Workspace(make_plan(expand(large), kept), 1).program.parts
+    parts = Blocks(make_plan(expand(large), kept), 1).main.program.parts
     looks = [part.bound.step.output for part in parts if isinstance(part, Single)]
     assert (len(parts), looks) == (3, ["stem_i8"])
-    assert len(Workspace(make_plan(expand(large)), 1).program.parts) == 1
+    assert len(Blocks(make_plan(expand(large)), 1).main.program.parts) == 1
 
 
 def chain_with_sum() -> graph.Graph:
@@ -323,7 +325,7 @@ def test_without_the_jit_python_walks(large: graph.Graph) -> None:
 @pytest.mark.skipif(not INTEGER_MODELS, reason="needs the folder ../shared/models")
 @pytest.mark.parametrize("name", INTEGER_MODELS)
 def test_integer_models_are_walked_without_python(name: str) -> None:
-    program = Workspace(Session(MODELS / name / "model.tosa", 1).plan(), 1).program
+    program = Blocks(Session(MODELS / name / "model.tosa", 1).plan(), 1).main.program
     assert [type(part) for part in program.parts] == [Span]
 
 

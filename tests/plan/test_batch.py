@@ -136,8 +136,8 @@ def test_workers_with_parts_of_their_own_give_the_same_bytes(
     if make is wide_net:
         feeds = {"x": np.asfortranarray(feeds["x"])}
     whole, session = Session(graph, 1), Session(graph, threads)
-    assert (whole.plan().parts, whole.plan().apart) == (1, False)
-    assert (session.plan().parts, session.plan().apart) == ((threads, True) if threads < 8 else (1, False))
+    assert (whole.plan().parts, whole.plan().parts_in_parallel) == (1, False)
+    assert (session.plan().parts, session.plan().parts_in_parallel) == ((threads, True) if threads < 8 else (1, False))
     wanted = bytes_of(whole.run(None, feeds))
     names = [port.name for port in session.outputs]
     for _ in range(20):
@@ -155,7 +155,7 @@ def test_workers_with_parts_of_their_own_give_the_same_bytes(
 def test_probes_of_a_run_that_is_split_by_samples_see_all_of_them() -> None:
     session, plain = Session(net(), 2), Session(net(), 1)
     seen: dict[str, Array] = {}
-    assert session.plan().apart
+    assert session.plan().parts_in_parallel
     probe = Probe(lambda node, name, a: seen.update({name: a}), ["c8", "gram"])
     wanted = plain.run(None, feeds_of(net()))
     assert bytes_of(session.run(None, feeds_of(net()), [probe])) == bytes_of(wanted)
@@ -170,7 +170,7 @@ def test_the_verdict_names_the_sample_whoever_computed_it(sample: int) -> None:
     net = Net()
     x = net.input("x", i32, BATCH, 1000)
     session = Session(net.done(net.op("ADD", "y", i32, x, x)), 2)
-    assert session.plan().apart
+    assert session.plan().parts_in_parallel
     feeds = {"x": np.zeros((BATCH, 1000), np.int32)}
     feeds["x"][sample, 7] = 1 << 30
     with pytest.raises(RequireViolation, match=rf"\[{sample}, 7\]"):
@@ -188,17 +188,17 @@ def test_the_verdict_names_the_sample_whoever_computed_it(sample: int) -> None:
     ],
 )  # fmt: skip
 def test_parts_are_even_shares_that_fit_the_cache(samples: int, megabytes: int, workers: int, parts: int) -> None:
-    assert batch.parts_apart(samples, megabytes << 20, workers) == parts
+    assert batch.parts_in_parallel(samples, megabytes << 20, workers) == parts
 
 
 @pytest.mark.usefixtures("small_is_long")
 def test_what_python_has_to_do_is_not_left_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     functions: list[object] = []
     monkeypatch.setattr(_jit, "is_compiled", lambda function: functions.append(function) is None)
-    assert Session(net(), 2).plan().apart
+    assert Session(net(), 2).plan().parts_in_parallel
     for one in (functions[0], functions[-1]):
         monkeypatch.setattr(_jit, "is_compiled", lambda function, one=one: function is not one)
-        assert not Session(net(), 2).plan().apart
+        assert not Session(net(), 2).plan().parts_in_parallel
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -213,7 +213,7 @@ def test_several_runs_are_what_they_are_one_by_one(threads: int, count: int, mon
     sessions = [Session(graph, threads), Session(graph, threads, checked=True)]
     monkeypatch.setattr(batch, "LONG", 0.0)
     sessions.append(Session(graph, threads))
-    assert sessions[-1].plan().apart == (threads in (2, 3))
+    assert sessions[-1].plan().parts_in_parallel == (threads in (2, 3))
     for session in sessions:
         for _ in range(3):
             found = session.run_each(None, stacked)
@@ -240,7 +240,7 @@ def test_the_first_of_several_runs_that_fails_is_told(monkeypatch: pytest.Monkey
 
 
 def test_short_runs_share_their_steps() -> None:
-    assert not Session(net(), 2).plan().apart
+    assert not Session(net(), 2).plan().parts_in_parallel
 
 
 def meeting(kind: str) -> Graph:

@@ -11,7 +11,7 @@ from replay_tools import replay
 
 from tosa_engine import Session, oracle, types
 from tosa_engine.plan import expand, make_plan
-from tosa_engine.plan.rewrite.fuse_table import MOST
+from tosa_engine.plan.rewrite.in_place import MOST
 from tosa_engine.runtime import workspace
 
 if TYPE_CHECKING:

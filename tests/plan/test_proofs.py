@@ -19,7 +19,7 @@ from tosa_engine.kernels import KERNELS, bounds, work
 from tosa_engine.kernels.elementwise import loops as elementwise_loops
 from tosa_engine.kernels.scale import exact_loops
 from tosa_engine.plan import expand, make_plan, prepare
-from tosa_engine.plan.rewrite.proofs import prove, prove_alone
+from tosa_engine.plan.proofs import prove, prove_alone
 from tosa_engine.runtime.session import Session
 from tosa_engine.spec import TABLE, bind_operator
 

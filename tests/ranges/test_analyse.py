@@ -16,6 +16,7 @@ from tosa_engine.builder import Builder
 from tosa_engine.errors import RequireViolation
 from tosa_engine.load import load
 from tosa_engine.plan import expand, make_plan
+from tosa_engine.plan.describe import describe
 from tosa_engine.ranges import DEPENDS, PROVED, TRANSFERS, VIOLATED, analyse, witness
 from tosa_engine.runtime.session import Session
 from tosa_engine.spec import TABLE
@@ -186,12 +187,12 @@ def test_the_planner_drops_tests_that_only_the_analysis_can_spare() -> None:
     net.rescale("y", "acc", types.i32, types.i8, 12, multiplier=[400])
     graph = net.done("y")
     assert {f.verdict for f in analyse(graph).findings} == {PROVED}
-    assert "CONV2D+RESCALE" in make_plan(expand(graph)).describe()
+    assert "CONV2D+RESCALE" in describe(make_plan(expand(graph)))
     feeds = {"x": np.full((1, 1, 1, 8), 127, np.int8)}
     np.testing.assert_array_equal(Session(graph).run(None, feeds)[0], oracle.run(graph, feeds)["y"])
     (clamp,) = [op for op in graph.main.operators if op.op == "CLAMP"]
     clamp.attributes.update(min_val=-128, max_val=127)
-    assert "CONV2D+RESCALE" not in make_plan(expand(graph)).describe()
+    assert "CONV2D+RESCALE" not in describe(make_plan(expand(graph)))
 
 
 def branches() -> g.Graph:

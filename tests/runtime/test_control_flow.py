@@ -16,6 +16,7 @@ from tosa_engine.builder import Builder
 from tosa_engine.check import check
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
 from tosa_engine.graph import Region
+from tosa_engine.plan.describe import describe
 from tosa_engine.probe import Probe
 from tosa_engine.spec import TABLE
 from tosa_engine.spec.control_flow import pass_on
@@ -288,7 +289,7 @@ def test_problems_of_regions_are_raised_by_sessions() -> None:
 
 
 def test_the_plan_shows_its_regions() -> None:
-    text = Session(collatz()).plan().describe()
+    text = describe(Session(collatz()).plan())
     assert "WHILE_LOOP -> " in text
     assert [line for line in text.splitlines() if line.startswith("region")] == [
         "region 'cond':", "region 'body':", "region 'even':", "region 'odd':",

@@ -22,7 +22,8 @@ from tosa_engine.builder import Builder
 from tosa_engine.errors import DataError, ErrorIf, Problems, RequireViolation, TosaEngineError, UsageError
 from tosa_engine.plan import expand, make_plan
 from tosa_engine.probe import Probe
-from tosa_engine.runtime.workspace import WORTH, Workspace, shared_cost
+from tosa_engine.runtime.blocks import Blocks
+from tosa_engine.runtime.workspace import WORTH, shared_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +191,7 @@ def test_a_worker_tells_a_failure_together_with_its_units() -> None:
 
     net, size = Net(), 1 << 21
     net.op("ADD", "y", types.i32, net.input("x", types.i32, size), net.const(types.i32, [1]))
-    workspace = Workspace(make_plan(expand(net.done("y"))), 2)
+    workspace = Blocks(make_plan(expand(net.done("y"))), 2).main
     program, words = workspace.program, np.full(walk.state_size(1, 2), walk.FINISHED)
     assert workspace.steps[0].shared
     done = program.state[2 * walk.LINE // walk.WORD :]

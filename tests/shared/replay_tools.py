@@ -9,14 +9,16 @@ import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.plan import expand, make_plan
+from tosa_engine.plan.describe import describe
+from tosa_engine.runtime.blocks import Blocks
 from tosa_engine.runtime.team import Team
-from tosa_engine.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tosa_engine.graph import Graph
     from tosa_engine.plan import Plan, Step
+    from tosa_engine.runtime.workspace import Workspace
     from tosa_engine.types import Array
 
     Feeds = Mapping[str, Array]
@@ -33,7 +35,8 @@ class Replay:
 
 def run_plan(plan: Plan, feeds: Feeds, threads: int = 1) -> Replay:
     """Outputs and kept tensors; kept ones as they are when a probe would look at them."""
-    workspace, team = Workspace(plan, threads), Team(threads)
+    blocks, team = Blocks(plan, threads), Team(threads)
+    workspace = blocks.main
     found: Bytes = {}
     outputs = plan.block.outputs
 
@@ -43,7 +46,7 @@ def run_plan(plan: Plan, feeds: Feeds, threads: int = 1) -> Replay:
     def fail(region: Workspace, step: Step) -> None:
         raise AssertionError(f"{step.operators} failed in a region")
 
-    workspace.around.failed = fail
+    blocks.failed = fail
     for name, array in feeds.items():
         np.copyto(workspace.view(name), array)
     look(None)
@@ -76,7 +79,7 @@ def replay(graph: Graph, feeds: Feeds, threads: int = 1) -> list[Plan]:
         if found.values is not None and wanted is not None:
             assert keep <= found.values.keys()
             different = [name for name, value in found.values.items() if value != wanted[name]]
-            assert not different, f"{different} of {found.plan.describe()}"
+            assert not different, f"{different} of {describe(found.plan)}"
     return plans
 
 

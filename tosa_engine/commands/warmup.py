@@ -88,7 +88,7 @@ class _Warmup:
 def _warm(name: str, graph: Graph, progress: _Progress) -> None:
     """Compile for one graph, and say so."""
     from ..runtime.session import Session
-    from ..runtime.warm_up import rehearse, steps_to_run
+    from ..runtime.warm_up import steps_to_run, warm_up
 
     start, before, done = time.perf_counter(), progress.compiled, 0
     progress.step(f"{name}: constants")  # those that are computed while planning
@@ -100,7 +100,7 @@ def _warm(name: str, graph: Graph, progress: _Progress) -> None:
         done += 1
         progress.step(f"{name}: {done}/{steps} {step.operators}")
 
-    rehearse(plan, begin)
+    warm_up(plan, begin)
     progress.end()
     seconds, compiled = time.perf_counter() - start, progress.compiled - before
     what = f"{compiled} functions compiled in {seconds:.1f} s" if compiled else f"nothing to compile ({seconds:.1f} s)"

@@ -1,4 +1,7 @@
-"""The kernels: what operators compute, fast. `KERNELS[op, row key]` is the one implementation of a row.
+"""The kernels: what operators compute, fast. `KERNELS[op, row key]` is the one implementation of a row, `FORMS[op, row
+key]` are the steps that take operators around it, too, the preferred ones first.
+
+This is all that planners know of kernels, next to the words of `work` and `forms`.
 
 Importing this package imports neither numba nor compiled code: the registry knows how to *prepare* work; compiled
 loops (files named `*_loops.py`) are imported when the first operator that needs them is prepared, and compiled or read
@@ -30,6 +33,13 @@ from . import (
     type_conversion,
     variable,
 )
+from .forms import Form, Match
+from .in_place import then_in_place
+from .layout.copies import copy_work
+from .reductions import scaled as scaled_sums
+from .scale import alone, between
+from .scale.behind import forms_behind
+from .table import scaled as scaled_tables
 from .work import Epilogue, Kernel, Work
 
 if TYPE_CHECKING:
@@ -42,4 +52,10 @@ FAMILIES: Final = (
 )  # fmt: skip
 KERNELS: Final[Mapping[tuple[str, str], Kernel]] = {key: k for family in FAMILIES for key, k in family.KERNELS.items()}
 
-__all__ = ["KERNELS", "Epilogue", "Kernel", "Work"]
+FUSED: Final = (between, scaled_sums, scaled_tables, alone)
+_FUSED: Final = {key: forms for family in FUSED for key, forms in family.FORMS.items()}
+FORMS: Final[Mapping[tuple[str, str], tuple[Form, ...]]] = {
+    key: (*forms_behind(kernel), *_FUSED.get(key, ())) for key, kernel in KERNELS.items()
+}
+
+__all__ = ["FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "copy_work", "then_in_place"]

@@ -94,7 +94,7 @@ def concat_some(call: Call, chosen: Sequence[int]) -> Work:
 
 TYPES = ("bool", "i8", "i16", "i32", "fp8e4m3", "fp8e5m2", "fp16", "bf16", "fp32")
 KERNELS = (
-    {("CONCAT", t): Kernel(concat) for t in TYPES}
+    {("CONCAT", t): Kernel(concat, some_inputs=concat_some) for t in TYPES}
     | {("PAD", t): Kernel(pad, ("padding", "pad_const")) for t in TYPES}
     | {("RESHAPE", t): Kernel(reshape, ("shape",), alias=True) for t in TYPES}
     | {("REVERSE", t): Kernel(reverse) for t in TYPES}

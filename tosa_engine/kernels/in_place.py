@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .work import Run
 
 
-def followed(work: Work, then: Work, shape: Shape) -> Work:
+def then_in_place(work: Work, then: Work, shape: Shape) -> Work:
     """`work`, and `then` upon its one output, which `then` may overwrite, and which has this shape before. No REQUIRE
     of either can fail.
     """

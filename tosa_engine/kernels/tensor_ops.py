@@ -18,7 +18,7 @@ from .images.pool import avg_pool2d_fp32, avg_pool2d_int, max_pool2d
 from .int48.depthwise import depthwise_conv2d_int48
 from .int48.matmul import matmul_int48
 from .int48.prepare import conv2d_int48, narrowest
-from .int48.two_outputs import conv2d_twice
+from .int48.two_outputs import conv2d_two_outputs
 from .reductions.prepare import argmax
 from .tile.conv2d import conv2d_int8, conv2d_pairs
 from .tile.matmul import matmul_int8, matmul_pairs
@@ -98,7 +98,7 @@ KERNELS = {
     ("AVG_POOL2D", "fp32_accfp32"): Kernel(avg_pool2d_fp32, ("input_zp", "output_zp")),
     ("CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
     ("CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(conv2d_int), CONV, epilogue=True),
-    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True, twice=conv2d_twice),
+    ("CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(conv2d_int16), CONV, epilogue=True, two_outputs=conv2d_two_outputs),
     ("DEPTHWISE_CONV2D", "i8_i8_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i8_i4_i32_acci32"): Kernel(trimmed(depthwise_conv2d_int), CONV, epilogue=True),
     ("DEPTHWISE_CONV2D", "i16_i8_i48_acci48"): Kernel(trimmed(depthwise_conv2d_int16), CONV, epilogue=True),

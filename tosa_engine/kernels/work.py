@@ -165,9 +165,12 @@ def effect(bind: BindAround) -> Effect:
 @dataclass(frozen=True)
 class Kernel:
     """The one implementation of a row. `constants` are the arguments whose values `prepare` needs; where they aren't
-    constant, the work is prepared when they are known. `epilogue`: prepare takes an Epilogue as its second argument;
-    `clips`: the limits of a CLAMP of floats. `alias`: the output is the input's bytes under another shape. `twice`
-    prepares the operator with two epilogues and two outputs, or None where that isn't possible.
+    constant, the work is prepared when they are known. `alias`: the output is the input's bytes under another shape.
+
+    What else it can do: `epilogue`: prepare takes an Epilogue as its second argument; `clips`: the limits of a CLAMP of
+    floats. `two_outputs` prepares the operator with two epilogues and two outputs, or None where that isn't possible.
+    `some_inputs` prepares it for these of its inputs only, where the others are in the output already. `in_place`: its
+    work may follow that of any operator, upon what this one has written.
     """
 
     prepare: Callable[..., Work]
@@ -175,7 +178,9 @@ class Kernel:
     epilogue: bool = False
     clips: bool = False
     alias: bool = False
-    twice: Callable[[Call, Epilogue, Epilogue], Work | None] | None = None
+    two_outputs: Callable[[Call, Epilogue, Epilogue], Work | None] | None = None
+    some_inputs: Callable[[Call, Sequence[int]], Work] | None = None
+    in_place: bool = False
 
 
 def _whole_lines(size: int) -> int:

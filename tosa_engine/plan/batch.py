@@ -5,7 +5,7 @@ part of the batch at a time is (docs/kernels.md has the figures), and takes less
 every sample is computed from the same sample of the inputs alone. Along axis 0 of every tensor that isn't constant,
 each sample has as many elements as any other (one as a rule), one sample's after the other's.
 
-Parts also are what workers share where each does parts of its own (`apart`).
+Parts also are what workers share where each does parts of its own (`Plan.parts_in_parallel`).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def parts_for(batch: int, size: int) -> int:
     return next((n for n in range(1, batch + 1) if batch % n == 0 and fits_cache(size // n)), batch)
 
 
-def parts_apart(batch: int, size: int, workers: int) -> int:
+def parts_in_parallel(batch: int, size: int, workers: int) -> int:
     """In how many parts they should run, every worker at one of its own; 1 where there are no even shares."""
     even = [n for n in range(workers, batch + 1) if batch % n == 0 and -(-n // workers) * workers * LEAST_BUSY <= n]
     return next((n for n in even if fits_cache(size // n * workers)), even[-1] if even else 1)
@@ -177,6 +177,6 @@ def cost_of(plan: Plan) -> float:
     return sum(step.work.cost for step in plan.steps if step.work is not None)
 
 
-def worth_apart(whole: Plan, workers: int) -> bool:
+def worth_parallel_parts(whole: Plan, workers: int) -> bool:
     """Whether a run of all samples takes so long that workers should have parts of their own."""
     return workers > 1 and cost_of(whole) >= LONG

@@ -18,9 +18,14 @@ Facts = dict[str, Any]
 FAMILIES: Final = "tosa_engine.kernels."
 
 
+def describe(plan: Plan) -> str:
+    """One line per step, and the memory it takes; then the same for each region."""
+    return text(facts(plan))
+
+
 def facts(plan: Plan) -> Facts:
     """Steps, memory and regions of a plan; sizes in bytes, times as the planner estimates them for one thread."""
-    found = _block(plan) | {"parts": plan.parts, "apart": plan.apart}
+    found = _block(plan) | {"parts": plan.parts, "apart": plan.parts_in_parallel}
     if plan.regions:
         found["regions"] = {name: _block(region) for name, region in plan.regions.items()}
     return found

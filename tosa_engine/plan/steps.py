@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ..kernels.work import Work
     from ..spec.table import Call
     from ..types import Array
-    from .memory.arena import Arena
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,21 @@ def name_of(call: Call) -> str:
 
 
 @dataclass(frozen=True)
+class Arena:
+    """Offsets by name, and three sizes in bytes: of the arena, of all buffers, and the most that live at one step."""
+
+    offsets: Mapping[str, int]
+    size: int
+    total: int
+    lower_bound: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Steps in order. `roots` maps each tensor to the one whose buffer it uses, `starts` those that begin further in
     this buffer to how many bytes further; `constants` hold values of roots; `regions` are the plans of the regions that
-    control flow runs, by name. The block is for one of `parts` equal parts of the batch; where they are `apart`, every
-    worker does parts of its own, otherwise all workers share the steps of one after the other.
+    control flow runs, by name. The block is for one of `parts` equal parts of the batch. With `parts_in_parallel`,
+    every worker does parts of its own, otherwise all workers share the steps of one after the other.
     """
 
     block: Block
@@ -64,10 +73,4 @@ class Plan:
     keep: frozenset[str] = field(default_factory=frozenset)
     regions: Mapping[str, Plan] = field(default_factory=dict)
     parts: int = 1
-    apart: bool = False
-
-    def describe(self) -> str:
-        """One line per step, and the memory it takes; then the same for each region."""
-        from .describe import facts, text
-
-        return text(facts(self))
+    parts_in_parallel: bool = False

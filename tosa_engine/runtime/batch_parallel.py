@@ -17,15 +17,17 @@ from ..plan.batch import (
     batch_of,
     cost_of,
     fits_cache,
-    parts_apart,
     parts_for,
+    parts_in_parallel,
     with_batch,
     with_constants,
-    worth_apart,
+    worth_parallel_parts,
 )
 from ..plan.steps import Step
+from .blocks import Blocks
+from .bound import Bound
 from .program import Program, Span
-from .workspace import WORTH, Bound, Workspace
+from .workspace import WORTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
     from .team import Team
 
 
-class Apart:
+class PartsInParallel:
     """The memory of one run at a time: a workspace for each worker, and the program of all parts."""
 
     def __init__(self, plan: Plan, workers: int) -> None:
         from ..kernels.walk import parts as at
 
-        self.workspaces = [Workspace(plan, 1) for _ in range(workers)]
+        self.workspaces = [Blocks(plan, 1).main for _ in range(workers)]
         self._inputs, self._outputs = plan.block.inputs, plan.block.outputs
         names = [*self._inputs, *self._outputs]
         views = [[workspace.view(name) for name in names] for workspace in self.workspaces]
@@ -86,7 +88,7 @@ def is_compiled(plan: Plan) -> bool:
     """Whether there are steps, and a run needs Python for none of them."""
     from ..kernels import _jit
 
-    steps = Workspace(plan, 1).steps if _jit.JIT and not plan.regions else []
+    steps = Blocks(plan, 1).main.steps if _jit.JIT and not plan.regions else []
     return any(bound.run is not None for bound in steps) and all(_loops(bound.run) for bound in steps)
 
 
@@ -98,20 +100,21 @@ def _loops(run: Run | None) -> bool:
 
 
 def plan_in_parts(graph: Graph, level: Level | None = None, workers: int = 1) -> Plan:
-    """The plan without probes, for a part of the batch where this is faster (`batch`, `apart`)."""
+    """The plan without probes, for a part of the batch where this is faster (`plan.batch`)."""
     original = graph.copy()  # planning folds constants
     whole = make_plan(graph, level=level)
-    long, size = worth_apart(whole, workers), whole.arena.size
+    long, size = worth_parallel_parts(whole, workers), whole.arena.size
     if not long and fits_cache(size):
         return whole
     folded = with_constants(original, whole.constants)
     samples = batch_of(folded)
 
-    def for_parts(parts: int, *, apart: bool = False) -> Plan:
-        return replace(make_plan(with_batch(folded, samples // parts), level=level), parts=parts, apart=apart)
+    def for_parts(parts: int, *, parallel: bool = False) -> Plan:
+        plan = make_plan(with_batch(folded, samples // parts), level=level)
+        return replace(plan, parts=parts, parts_in_parallel=parallel)
 
-    parts = parts_apart(samples, size, workers) if long else 1
-    if parts > 1 and is_compiled(plan := for_parts(parts, apart=True)):
+    parts = parts_in_parallel(samples, size, workers) if long else 1
+    if parts > 1 and is_compiled(plan := for_parts(parts, parallel=True)):
         return plan
     parts = parts_for(samples, size)
     return whole if parts == 1 else for_parts(parts)

@@ -7,19 +7,20 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .batch_parallel import Apart, is_compiled
-from .workspace import Workspace
+from .batch_parallel import PartsInParallel, is_compiled
+from .blocks import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..plan.steps import Plan, Step
+    from .workspace import Workspace
 
     Seen = Callable[[Workspace, Step], None]
 
 
 class Prepared:
-    """A plan with the workspaces of past runs, for runs that come at the same time.
+    """A plan with the memory of past runs, for runs that come at the same time.
 
     Args:
         failed: is called when a kernel saw a REQUIRE fail in a region; raises.
@@ -28,34 +29,34 @@ class Prepared:
 
     def __init__(self, plan: Plan, failed: Seen, after: Seen | None = None) -> None:
         self.plan, self._failed, self._after = plan, failed, after
-        self._free: list[Workspace] = []
-        self._apart: list[Apart] = []
+        self._free: list[Blocks] = []
+        self._parallel: list[PartsInParallel] = []
         self._lock = threading.Lock()
 
-    def borrow(self, workers: int) -> Workspace:
+    def borrow(self, workers: int) -> Blocks:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        workspace = Workspace(self.plan, workers)
-        workspace.around.failed, workspace.around.after = self._failed, self._after
-        return workspace
+        blocks = Blocks(self.plan, workers)
+        blocks.failed, blocks.after = self._failed, self._after
+        return blocks
 
-    def give_back(self, workspace: Workspace) -> None:
+    def give_back(self, blocks: Blocks) -> None:
         with self._lock:
-            self._free.append(workspace)
+            self._free.append(blocks)
 
     @cached_property
     def is_compiled(self) -> bool:
         """Whether runs can be shared as wholes."""
-        return self.plan.apart or is_compiled(self.plan)
+        return self.plan.parts_in_parallel or is_compiled(self.plan)
 
     @contextmanager
-    def borrowed_apart(self, workers: int) -> Iterator[Apart]:
+    def borrowed_for_parts(self, workers: int) -> Iterator[PartsInParallel]:
         with self._lock:
-            found = self._apart.pop() if self._apart else None
-        found = found or Apart(self.plan, workers)
+            found = self._parallel.pop() if self._parallel else None
+        found = found or PartsInParallel(self.plan, workers)
         try:
             yield found
         finally:
             with self._lock:
-                self._apart.append(found)
+                self._parallel.append(found)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..types import Array
-    from .workspace import Bound
+    from .bound import Bound
 
 PIECES: Final = 16  # at most that a worker's part of a shared step is taken in
 

@@ -130,13 +130,14 @@ class Session:
         self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
     ) -> list[Array] | None:
         """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
-        if prepared.plan.apart:
-            return self._run_apart(prepared, wanted, feeds, ())
-        workspace, parts = prepared.borrow(self.threads), prepared.plan.parts
+        if prepared.plan.parts_in_parallel:
+            return self._run_parts(prepared, wanted, feeds, ())
+        blocks, parts = prepared.borrow(self.threads), prepared.plan.parts
+        workspace = blocks.main
         try:
-            with self._variables.during_run(workspace.around) if self._stateful else nullcontext():
+            with self._variables.during_run(blocks) if self._stateful else nullcontext():
                 if watched:
-                    workspace.around.look = lambda region, its, step: self._look(region, its, step, watched)
+                    blocks.look = lambda region, its, step: self._look(region, its, step, watched)
                 main, ports = self.graph.regions[0].name, {port.name: port for port in self.outputs}
                 found = [np.empty(ports[name].shape, ports[name].dtype) for name in wanted]
                 for part in range(parts):
@@ -154,8 +155,8 @@ class Session:
                         np.copyto(in_part(array, part, parts), workspace.view(name))
                 return found
         finally:
-            workspace.around.look = None
-            prepared.give_back(workspace)
+            blocks.look = None
+            prepared.give_back(blocks)
 
     def run_each(self, names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
         """The outputs of several runs, as `run` gives them, one run after the other along a new axis 0.
@@ -175,7 +176,7 @@ class Session:
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
         prepared = None if self.checked or self._stateful or not (runs and self._fed) else self._prepared(frozenset())
         if prepared is not None and prepared.is_compiled:
-            found = self._run_apart(prepared, wanted, feeds, (runs,))
+            found = self._run_parts(prepared, wanted, feeds, (runs,))
             if found is not None:
                 return found
         each = [self.run(wanted, {name: array[i] for name, array in feeds.items()}) for i in range(runs)]
@@ -186,14 +187,14 @@ class Session:
                 array[i] = output
         return joined
 
-    def _run_apart(
+    def _run_parts(
         self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], runs: Shape
     ) -> list[Array] | None:
         """Outputs, whose parts the workers share, of several `runs` along an axis in front. None: a REQUIRE failed."""
         ports = {port.name: port for port in self.outputs}
         found = {name: np.empty((*runs, *ports[name].shape), ports[name].dtype) for name in wanted}
-        with prepared.borrowed_apart(self.threads) as apart:
-            if not apart.run(self._team, math.prod(runs) * prepared.plan.parts, feeds, found):
+        with prepared.borrowed_for_parts(self.threads) as memory:
+            if not memory.run(self._team, math.prod(runs) * prepared.plan.parts, feeds, found):
                 return None
         return [found[name] if name not in wanted[:i] else found[name].copy() for i, name in enumerate(wanted)]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..plan.steps import Step
+    from .bound import Bound
     from .program import Program
-    from .workspace import Bound
 
     After = Callable[[Step], None]
 
@@ -31,7 +31,7 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._busy = threading.Lock()
-        self._others: _Others | None = None
+        self._others: _OtherWorkers | None = None
 
     def walk(self, program: Program, after: After) -> Step | None:
         """Run all steps. The step whose kernel saw a REQUIRE fail, or None. Errors of any worker are raised.
@@ -42,13 +42,13 @@ class Team:
             return walk(program, after)
         try:
             if self._others is None:
-                self._others = _Others(self.threads)
+                self._others = _OtherWorkers(self.threads)
             return walk(program, after, self._others)
         finally:
             self._busy.release()
 
 
-class _Others:
+class _OtherWorkers:
     """Workers 1 .. workers - 1, for compiled steps and for Python's."""
 
     def __init__(self, workers: int) -> None:
@@ -72,7 +72,7 @@ class _Others:
         return all([done, *(other.result() for other in others)])
 
 
-def walk(program: Program, after: After, others: _Others | None = None) -> Step | None:
+def walk(program: Program, after: After, others: _OtherWorkers | None = None) -> Step | None:
     """Run all steps in this thread, the shared ones with others. The step that saw a REQUIRE fail, or None."""
     if others is not None:
         program.state.fill(0)
@@ -88,7 +88,7 @@ def walk(program: Program, after: After, others: _Others | None = None) -> Step 
     return None
 
 
-def _span(program: Program, span: Span, others: _Others | None) -> int:
+def _span(program: Program, span: Span, others: _OtherWorkers | None) -> int:
     """The row that saw a REQUIRE fail; negative when there is none."""
     from ..kernels.walk import walk as compiled
 

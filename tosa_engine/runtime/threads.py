@@ -21,54 +21,54 @@ class Helpers:
     """Workers 1 .. workers - 1: threads that wait for a walk. There is one at a time."""
 
     def __init__(self, workers: int) -> None:
-        self._post = post = _Post(workers)
-        weakref.finalize(self, post.stop)
+        self._shared = shared = _Shared(workers)
+        weakref.finalize(self, shared.stop)
         for worker in range(1, workers):
-            threading.Thread(target=post.help, args=(worker,), name=f"tosa_engine-{worker}", daemon=True).start()
+            threading.Thread(target=shared.help, args=(worker,), name=f"tosa_engine-{worker}", daemon=True).start()
 
     @contextmanager
     def walking(self, program: Program) -> Iterator[int]:
         """Helpers share the rows that are opened; the address of the words that they look at."""
-        from ..kernels.walk import mailbox as helpers
+        from ..kernels.walk import mailbox
 
-        post = self._post
-        helpers.open_walk(post.address, program.address, program.state.ctypes.data)
-        post.wake()
+        shared = self._shared
+        mailbox.open_walk(shared.address, program.address, program.state.ctypes.data)
+        shared.wake()
         try:
-            yield post.address + helpers.SHARED
+            yield shared.address + mailbox.SHARED
         finally:
-            helpers.close_walk(post.address)
+            mailbox.close_walk(shared.address)
 
 
-class _Post:
+class _Shared:
     """What the threads hold: nothing that would keep the team alive."""
 
     def __init__(self, workers: int) -> None:
-        from ..kernels.walk import mailbox as helpers
+        from ..kernels.walk import mailbox
 
         self.workers = workers
-        self._box = aligned(helpers.box_size(workers), np.int64)
+        self._box = aligned(mailbox.box_size(workers), np.int64)
         self.address: int = self._box.ctypes.data
         self._sleep = [threading.Lock() for _ in range(workers)]
         for lock in self._sleep:
             lock.acquire()  # a helper sleeps until it is released
-        helpers.close_walk(self.address)
+        mailbox.close_walk(self.address)
 
     def wake(self) -> None:
-        from ..kernels.walk import mailbox as helpers
+        from ..kernels.walk import mailbox
 
         for worker in range(1, self.workers):
-            if helpers.sleeps(self.address, worker):
+            if mailbox.sleeps(self.address, worker):
                 self._sleep[worker].release()
 
     def stop(self) -> None:
-        from ..kernels.walk import mailbox as helpers
+        from ..kernels.walk import mailbox
 
-        helpers.stop(self.address)
+        mailbox.stop(self.address)
         self.wake()
 
     def help(self, worker: int) -> None:
-        from ..kernels.walk import mailbox as helpers
+        from ..kernels.walk import mailbox
 
-        while helpers.serve(self.address, worker, self.workers):
+        while mailbox.serve(self.address, worker, self.workers):
             self._sleep[worker].acquire()

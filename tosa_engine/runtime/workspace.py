@@ -1,19 +1,18 @@
-"""The memory of a run: the arena, each worker's scratch, and the steps bound to them."""
+"""The memory of a block in a run: the arena, each worker's scratch, and the steps bound to them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.work import Chain, Effect, Loop, aligned
+from .bound import Bound
 from .program import Program
-from .regions import Regions
 
 if TYPE_CHECKING:
-    from ..kernels.work import Run
+    from ..kernels.work import Around
     from ..plan.steps import Plan, Step
     from ..types import Array
 
@@ -22,23 +21,14 @@ LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
 WORTH = 200_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A step bound to memory: what runs, in how many units, on which scratch of each worker."""
-
-    step: Step
-    run: Run | None
-    units: int
-    shared: bool
-    scratch: tuple[tuple[Array, ...], ...]
-
-
 class Workspace:
-    """The memory of one run at a time: the arena, each worker's scratch, and the steps bound to them."""
+    """The memory of a block in one run at a time: the arena, each worker's scratch, and the steps bound to them, and to
+    what is `around` the block.
+    """
 
-    def __init__(self, plan: Plan, workers: int, around: Regions | None = None) -> None:
+    def __init__(self, plan: Plan, workers: int, around: Around) -> None:
         self.plan, self.workers = plan, workers
-        self.around = around if around is not None else Regions(plan)
+        self.around = around
         self._memory = aligned(plan.arena.size, np.uint8)
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..work import Epilogue, Run
 
 
-def conv2d_twice(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
+def conv2d_two_outputs(call: Call, first: Epilogue, second: Epilogue) -> Work | None:
     """Where the sums fit int32; elsewhere None. The outputs are those of the epilogues."""
     if not in_int32(*sums_range(call)):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arena import Life
+from .arena import Lifetime
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,9 +34,9 @@ def next_work(steps: list[Step], i: int) -> int:
     return next((j for j in range(i + 1, len(steps)) if steps[j].work is not None), len(steps))
 
 
-def lives_of(
+def lifetimes(
     block: Block, steps: list[Step], places: Places, constants: Collection[str], keep: Collection[str]
-) -> Mapping[str, Life]:
+) -> Mapping[str, Lifetime]:
     """From the step that writes a buffer to the last one that reads it; graph inputs live from before the first.
 
     After a step, its kept inputs and output may be looked at while other workers have begun the next.
@@ -52,4 +52,4 @@ def lives_of(
             last[roots[name]] = max(last.get(roots[name], i), next_work(steps, i) if name in keep else i)
     for name in block.outputs:
         last[roots[name]] = len(steps)
-    return {n: Life(bytes_of(block, n), f, last[n]) for n, f in first.items() if n not in constants}
+    return {n: Lifetime(bytes_of(block, n), f, last[n]) for n, f in first.items() if n not in constants}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...kernels.data_layout import concat_some
-from .arena import most_live
-from .liveness import bytes_of, lives_of, resolve
+from ..single import kernel_of
+from .arena import most_needed
+from .liveness import bytes_of, lifetimes, resolve
 from .views import Moves
 
 if TYPE_CHECKING:
@@ -53,12 +53,14 @@ class Sharing:
             start += size
         if len(rest) == len(step.inputs):
             return step
-        work = concat_some(step.calls[-1], rest) if rest else None
+        some = kernel_of(step.calls[-1]).some_inputs
+        assert some is not None
+        work = some(step.calls[-1], rest) if rest else None
         return replace(step, inputs=tuple(step.inputs[i] for i in rest), work=work)
 
     def overwrite(self, steps: list[Step]) -> None:
         """Results upon inputs whose last reader is the step, one after the other."""
-        lives = dict(lives_of(self.block, steps, self.places, self.constants, self.keep))
+        needed = dict(lifetimes(self.block, steps, self.places, self.constants, self.keep))
         for i, step in enumerate(steps):
             if step.work is None or step.output in self.places:
                 continue
@@ -67,10 +69,10 @@ class Sharing:
                 root = place[0]
                 if bytes_of(self.block, step.inputs[position]) != bytes_of(self.block, step.output):
                     continue
-                if root in lives and lives[root].first < i == lives[root].last and self.read_there(step, place):
-                    life = lives.pop(step.output)
+                if root in needed and needed[root].first < i == needed[root].last and self.read_there(step, place):
+                    own = needed.pop(step.output)
                     self.places[step.output] = place
-                    lives[root] = replace(lives[root], last=max(i, life.last))
+                    needed[root] = replace(needed[root], last=max(i, own.last))
                     break
 
     def read_there(self, step: Step, place: tuple[str, int]) -> bool:
@@ -89,10 +91,10 @@ def share(
     """
     moves = Moves(block, keep, constants)
     moved = moves.run(steps)
-    plain = most_live(lives_of(block, moved, moves.places, constants, keep))
+    plain = most_needed(lifetimes(block, moved, moves.places, constants, keep))
     sharing = Sharing(block, dict(moves.places), constants, keep)
     joined = sharing.concatenate(moved)
-    if most_live(lives_of(block, joined, sharing.places, constants, keep)) > plain:
+    if most_needed(lifetimes(block, joined, sharing.places, constants, keep)) > plain:
         sharing, joined = Sharing(block, dict(moves.places), constants, keep), moved
     sharing.overwrite(joined)
     return joined, sharing.places

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import KERNELS
-from ...kernels.layout.copies import copy_work
-from ..rewrite.dynamic_constants import unknown
+from ...kernels import copy_work
+from ..single import is_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -42,8 +41,7 @@ def view_of(call: Call) -> View | None:
     """What an operator does as a view of its first input; None where it computes, or its constants aren't known."""
     if call.spec.name not in ("RESHAPE", "TRANSPOSE", "SLICE", "REVERSE", "IDENTITY"):
         return None
-    assert call.row is not None
-    if unknown(KERNELS[call.spec.name, call.row.key], call):
+    if not is_known(call):
         return None
     if call.spec.name == "TRANSPOSE":
         return lambda x: x.transpose(call.perms)

@@ -2,7 +2,7 @@
 
 An int8 has 256 values, so that the oracle can try them all (`passes.folding`): the results are the entries, and where
 no REQUIRE fails for any of them, none fails in a run. x * sigmoid(x), or a product with a constant between RESCALEs,
-then is one lookup, as a rule in the step that computes x (`fuse_table`). A RESHAPE in front of a function goes behind
+then is one lookup, as a rule in the step that computes x (`in_place`). A RESHAPE in front of a function goes behind
 it.
 """
 
@@ -15,11 +15,10 @@ import numpy as np
 
 from ... import types
 from ...graph import Block, Graph, Operator, Region, Tensor
-from ...kernels import KERNELS
 from ...passes import folding
 from ...spec import bind_operator
 from ..batch import ELEMENTWISE
-from .dynamic_constants import unknown
+from ..single import is_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -167,9 +166,8 @@ def is_elementwise(call: Call) -> bool:
     """Whether an operator computes each element from those at the same place, and from constants of one element."""
     if call.spec.name != "RESHAPE" and call.spec.name not in ELEMENTWISE:
         return False
-    assert call.row is not None
     output = _written(call)
-    if unknown(KERNELS[call.spec.name, call.row.key], call) or output.dtype.is_float:
+    if not is_known(call) or output.dtype.is_float:
         return False
     if call.spec.name == "RESCALE" and call.per_channel:
         return False

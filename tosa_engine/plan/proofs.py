@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...ranges import PROVED, Analysis, analyse_calls, transfer
+from ..ranges import PROVED, Analysis, analyse_calls, transfer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...ranges import Finding
-    from ...spec.table import Call
-    from ...types import Array
+    from ..ranges import Finding
+    from ..spec.table import Call
+    from ..types import Array
 
 
 def prove(calls: Iterable[Call]) -> Analysis:

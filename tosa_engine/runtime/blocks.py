@@ -1,4 +1,4 @@
-"""The regions that control flow runs: each a plan with memory of its own, walked by the thread that needs it."""
+"""The blocks of a graph in one run: the main one, and the regions that control flow runs, each in memory of its own."""
 
 from __future__ import annotations
 
@@ -7,42 +7,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..state import Variables
+from .team import walk
+from .workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..plan.steps import Plan, Step
     from ..types import Array
-    from .workspace import Workspace
 
     Failed = Callable[[Workspace, Step], None]
     After = Callable[[Workspace, Step], None]
     Look = Callable[[str, Workspace, Step | None], None]
 
 
-class Regions:
-    """What the operators of one run find around them: its variables, and the regions of its graph.
+class Blocks:
+    """What one run at a time needs: the workspace of the `main` block, and what its operators find around them, which
+    are its variables and the regions of its graph. These are walked by the thread that needs them.
 
-    `failed` has to raise what a step that saw a REQUIRE fail stands for; `after` is called behind every step that wrote
-    a kept tensor, and so is `look`, with the region's name, and once at the region's start.
+    `failed` has to raise what a region's step that saw a REQUIRE fail stands for; `after` is called behind every step
+    of a region that wrote a kept tensor, and so is `look`, with the region's name, and once at the region's start.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, workers: int) -> None:
         self.plans = plan.regions
         self.variables = Variables()
         self.failed: Failed | None = None
         self.after: After | None = None
         self.look: Look | None = None
-        self._workspaces: dict[str, Workspace] = {}
+        self.main = Workspace(plan, workers, self)
+        self._regions: dict[str, Workspace] = {}
+
+    def workspace(self, region: str) -> Workspace:
+        """The workspace of a region: no region runs itself."""
+        if region not in self._regions:
+            self._regions[region] = Workspace(self.plans[region], 1, self)
+        return self._regions[region]
 
     def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs of a region. They stay as they are until the region runs again: no region runs itself."""
-        from .team import walk
-        from .workspace import Workspace
-
-        if region not in self._workspaces:
-            self._workspaces[region] = Workspace(self.plans[region], 1, self)
-        workspace, block = self._workspaces[region], self.plans[region].block
+        """The outputs of a region. They stay as they are until the region runs again."""
+        workspace, block = self.workspace(region), self.plans[region].block
         for name, array in zip(block.inputs, inputs, strict=True):
             np.copyto(workspace.view(name), array)
         self.variables.begin_region()

@@ -1,7 +1,8 @@
-"""TABLE behind any producer: the step that computes its input looks the results up where they lie.
+"""Operators that may follow any other: the step that computes their input changes it where it lies.
 
-That is a TABLE of 256 entries, and one of 513 with the RESCALE to int16 behind it. The producer is any step whose
-REQUIREs are proved to hold, but for those that only move elements: `moves` and `sharing` may leave them out.
+These are the kernels with `in_place`: TABLE of 256 entries, and of 513 with the RESCALE to int16 behind it. The
+producer is any step whose REQUIREs are proved to hold, but for those that only move elements: `memory.views` and
+`memory.sharing` may leave them out.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...kernels import KERNELS
-from ...kernels.in_place import followed
+from ...kernels import then_in_place
 from ...kernels.work import Effect
 from ..memory.liveness import bytes_of
 from ..memory.views import view_of
-from .dynamic_constants import unknown
+from ..single import is_known, kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ...ranges import Analysis
     from ..steps import Step
 
-MOST = 64  # operators of a step that takes a TABLE, and RESHAPEs between: files may have thousands
+MOST = 64  # operators of a step that is followed, and RESHAPEs between: files may have thousands
 
 
-def with_tables(steps: list[Step], block: Block, keep: Collection[str], analysis: Analysis) -> list[Step]:
-    """The steps, and fewer of them where a TABLE is the only reader of what one before it has computed."""
+def join_in_place(steps: list[Step], block: Block, keep: Collection[str], analysis: Analysis) -> list[Step]:
+    """The steps, and fewer of them where one is the only reader of what another has computed, and may overwrite it."""
     readers = Counter(name for step in steps for name in step.inputs)
     fixed = {*keep, *block.outputs}
     writers = {name: step for step in steps for name in step.outputs}
@@ -48,14 +48,14 @@ def with_tables(steps: list[Step], block: Block, keep: Collection[str], analysis
         return []
 
     for step in steps:
-        chain = before(step.inputs[0]) if looks_up(step, block) else []
+        chain = before(step.inputs[0]) if overwrites(step, block) else []
         if chain:
             first = chain[0]
             assert first.work is not None
             assert step.work is not None
             shape = block.tensors[first.output].shape or ()
             calls = tuple(call for one in (*chain, step) for call in one.calls)
-            merged = replace(first, calls=calls, outputs=step.outputs, work=followed(first.work, step.work, shape))
+            merged = replace(first, calls=calls, outputs=step.outputs, work=then_in_place(first.work, step.work, shape))
             for one in (*chain, step):
                 found.pop(id(one), None)
             found[id(merged)] = writers[merged.output] = merged
@@ -63,9 +63,9 @@ def with_tables(steps: list[Step], block: Block, keep: Collection[str], analysis
     return sorted(found.values(), key=lambda step: position[id(step.calls[-1])])
 
 
-def looks_up(step: Step, block: Block) -> bool:
-    """Whether a step is a TABLE that may overwrite its input."""
-    if step.calls[0].spec.name != "TABLE" or step.work is None or step.work.over != (0,):
+def overwrites(step: Step, block: Block) -> bool:
+    """Whether a step may follow another one, and overwrite its input."""
+    if not kernel_of(step.calls[0]).in_place or step.work is None or step.work.over != (0,):
         return False
     return bytes_of(block, step.inputs[0]) == bytes_of(block, step.output)
 
@@ -75,9 +75,8 @@ def can_go_on(step: Step, analysis: Analysis) -> bool:
     if step.work is None or isinstance(step.work, Effect) or len(step.outputs) != 1 or len(step.calls) > MOST:
         return False
     call = step.calls[0]
-    assert call.row is not None
     if len(step.calls) > 1:  # fused: proved
         return True
     moves = view_of(call) is not None or call.spec.name == "CONCAT"
-    known = call.spec.pure and not unknown(KERNELS[call.spec.name, call.row.key], call)
+    known = call.spec.pure and is_known(call)
     return known and not moves and (not call.spec.requires or analysis.proved(call))
