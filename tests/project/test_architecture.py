@@ -147,6 +147,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 JIT_DOOR = "tosa_engine.kernels._jit"
+KERNELS_FACE = ("tosa_engine.kernels", "tosa_engine.kernels.work")  # the registry, and the vocabulary of work
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 50
 ARM_TOP_LEVEL_NAMES = ("conformance", "runner", "generator", "serializer", "checker", "tests")
 
@@ -219,6 +220,30 @@ def forbidden(source: str, module: str, path: Path | None = None) -> Iterator[st
 def test_imports_go_one_way(path: Path) -> None:
     module = module_name(path)
     assert not set(forbidden(path.read_text(encoding="utf-8"), module, path))
+
+
+def strangers(source: str, module: str, path: Path | None = None) -> Iterator[str]:
+    """Modules of kernels that a planner names, those that only the type checker sees, too."""
+    for imported in imports_of(source, package_of(module, path)):
+        name = imported.module if imported.module in MODULES else imported.module.rpartition(".")[0]
+        if room_of(name) == "tosa_engine.kernels" and name not in KERNELS_FACE:
+            yield f"{module}:{imported.line} imports {name}; kernels say what planners need in {KERNELS_FACE}"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if room_of(module_name(p)) == "tosa_engine.plan"], ids=module_name)
+def test_plans_name_no_kernel(path: Path) -> None:
+    assert not list(strangers(path.read_text(encoding="utf-8"), module_name(path), path))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from ..kernels.scale import between", "if TYPE_CHECKING:\n    from ..kernels.forms import Form"],
+)
+def test_a_kernel_that_a_plan_names_is_found(source: str) -> None:
+    assert list(strangers(source, "tosa_engine.plan.single"))
+    assert not list(
+        strangers("from ..kernels import KERNELS\nfrom ..kernels.work import Work", "tosa_engine.plan.single")
+    )
 
 
 @pytest.mark.parametrize(
