@@ -30,7 +30,7 @@ from tosa_engine.runtime.blocks import Blocks
 from tosa_engine.runtime.bound import Bound
 from tosa_engine.runtime.program import Program, Single, Span
 from tosa_engine.runtime.team import Team
-from tosa_engine.runtime.workspace import WORTH, shared_cost
+from tosa_engine.runtime.workspace import WORTH_WAKING, shared_cost
 from tosa_engine.spec import TABLE, bind_operator
 
 from .test_kernels import ROWS, values_of
@@ -54,7 +54,7 @@ def ignore(step: Step) -> None:
 @pytest.fixture(scope="module")
 def large() -> graph.Graph:
     net = residual_net(size=48, channels=40)
-    assert shared_cost(make_plan(expand(net))) >= WORTH
+    assert shared_cost(make_plan(expand(net))) >= WORTH_WAKING
     return net
 
 
@@ -131,7 +131,7 @@ def test_a_violation_among_compiled_steps_ends_the_run(threads: int) -> None:
     built = chain_with_sum()
     plan = make_plan(expand(built))
     assert [step.operators for step in plan.steps][1] == "ADD"
-    assert shared_cost(plan) >= WORTH
+    assert shared_cost(plan) >= WORTH_WAKING
     calm = np.arange(400_000, dtype=np.int32).reshape(400, 1000)
     wanted = bytes_of(Session(built, 1).run(None, {"x": calm}))
     session = Session(built, threads)

@@ -205,7 +205,7 @@ def test_what_python_has_to_do_is_not_left_to_workers(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_several_runs_are_what_they_are_one_by_one(threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared by the workers, by parts of a batch, and where each operator is computed twice."""
-    monkeypatch.setattr(batch_parallel, "WORTH", 0.0)
+    monkeypatch.setattr(batch_parallel, "WORTH_WAKING", 0.0)
     graph = net()
     feeds = [feeds_of(graph, seed) for seed in range(count)]
     plain = [Session(graph, 1).run(None, one) for one in feeds]
@@ -224,7 +224,7 @@ def test_several_runs_are_what_they_are_one_by_one(threads: int, count: int, mon
 
 
 def test_the_first_of_several_runs_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_parallel, "WORTH", 0.0)
+    monkeypatch.setattr(batch_parallel, "WORTH_WAKING", 0.0)
     net = Net()
     x = net.input("x", i32, 7)
     session = Session(net.done(net.op("ADD", "y", i32, x, x)), 2)

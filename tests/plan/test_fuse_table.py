@@ -100,8 +100,8 @@ WORDS = {
 @pytest.fixture
 def shares_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers share every step, however small."""
-    monkeypatch.setattr(workspace, "SMALL", 0.0)
-    monkeypatch.setattr(workspace, "WORTH", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_WAKING", 0.0)
 
 
 @pytest.mark.usefixtures("shares_all")

@@ -41,8 +41,8 @@ def check(graph: Graph, case: str, threads: int = 2) -> list[str]:
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two formats and sets of scales at a time; small shifts aren't proved, and not fused."""
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
-    monkeypatch.setattr(workspace, "SMALL", 0.0)
-    monkeypatch.setattr(workspace, "WORTH", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_WAKING", 0.0)
     channels = channels_of(case)
     scales = st.tuples(st.integers(0, 32767), st.integers(2, 62))
 

@@ -34,8 +34,8 @@ THREADS = (1, 2, 3, 8)
 @pytest.fixture
 def shares_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers share every step, however small."""
-    monkeypatch.setattr(workspace, "SMALL", 0.0)
-    monkeypatch.setattr(workspace, "WORTH", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(workspace, "WORTH_WAKING", 0.0)
 
 
 @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the folder ../shared/models")

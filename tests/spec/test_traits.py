@@ -239,7 +239,7 @@ def test_memory_that_kernels_share(spec: OpSpec) -> None:
         kernel = KERNELS[spec.name, row.key]
         for name in {*kernel.constants} & {a.name for a in spec.inputs if not a.ctc}:
             use.case.const(name, use.case.tensor(name).dtype, np.ones(use.case.tensor(name).shape))
-        assert kernel.alias or {*kernel.prepare(use.call()).over} <= upon, row.key
+        assert kernel.alias or {*kernel.prepare(use.call()).overwritable} <= upon, row.key
 
 
 def test_of_what_is_in_no_table_nothing_is_known() -> None:

@@ -22,7 +22,7 @@ def then_in_place(work: Work, then: Work, shape: Shape) -> Work:
     """`work`, and `then` upon its one output, which `then` may overwrite, and which has this shape before. No REQUIRE
     of either can fail.
     """
-    assert then.over == (0,)
+    assert then.overwritable == (0,)
     assert not then.scratch
 
     @wraps(work.bind)  # plans name a step's kernel by it
@@ -34,8 +34,8 @@ def then_in_place(work: Work, then: Work, shape: Shape) -> Work:
         behind = (second.taking(0, 0), then.units)
         return Chain(*loops_of(first, work.units, 0, len(work.scratch)), behind)
 
-    widest = max(work.units, work.widest, then.units)
-    return Work(1, work.cost + then.cost, bind, work.scratch, work.over, widest, work.least)
+    widest = max(work.units, work.most_units, then.units)
+    return Work(1, work.cost + then.cost, bind, work.scratch, work.overwritable, widest, work.least_units)
 
 
 def _one_after_the_other(first: Run, units: int, second: Run, then: int) -> Run:

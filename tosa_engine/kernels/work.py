@@ -106,20 +106,20 @@ class Work:
     """`units` of work that take about `cost` nanoseconds of one processor in all; each worker needs its own `scratch`.
 
     `bind(inputs, outputs)` gets the tensors' arrays in the order of the operator and returns the function that runs.
-    Every output element is computed by one unit in a fixed order, so that splitting changes no byte. `over` are the
-    positions of inputs upon which an output of the same size may lie: each of their elements is read for the output's
-    element at the same place only, before that is written, and no REQUIRE can fail.
-    `bind` may return a `Chain`: then there is one unit, and `widest` is the units of the loop that has most. `least` is
-    how many units a worker should take at once, since neighbours share what is prepared for them.
+    Every output element is computed by one unit in a fixed order, so that splitting changes no byte. `overwritable` are
+    the positions of inputs upon which an output of the same size may lie: each of their elements is read for the
+    output's element at the same place only, before that is written, and no REQUIRE can fail.
+    `bind` may return a `Chain`: then there is one unit, and `most_units` are those of the loop that has most. A worker
+    should take `least_units` at once, since neighbours share what is prepared for them.
     """
 
     units: int
     cost: float
     bind: Bind
     scratch: tuple[Scratch, ...] = ()
-    over: tuple[int, ...] = ()
-    widest: int = 1
-    least: int = 1
+    overwritable: tuple[int, ...] = ()
+    most_units: int = 1
+    least_units: int = 1
 
     @property
     def scratch_bytes(self) -> int:

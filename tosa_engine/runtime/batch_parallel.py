@@ -27,7 +27,7 @@ from ..plan.steps import Step
 from .blocks import Blocks
 from .bound import Bound
 from .program import Program, Span
-from .workspace import WORTH
+from .workspace import WORTH_WAKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ class PartsInParallel:
         from ..kernels.walk import parts as at
 
         if parts != self._parts:
-            loop, shared = Loop(at.walk_parts, self._ports.reshape(-1)), parts * self._cost >= WORTH
+            loop, shared = Loop(at.walk_parts, self._ports.reshape(-1)), parts * self._cost >= WORTH_WAKING
             scratch = tuple((words,) for words in self._own)
             every = Bound(Step((), (), (), None), loop, parts, shared=shared and len(scratch) > 1, scratch=scratch)
             self._parts, self._program = parts, Program([every], len(scratch), frozenset())

@@ -100,7 +100,7 @@ class Program:
         row[walk.ENTRY], row[walk.ARGUMENTS], row[walk.PITCH] = address, memory.ctypes.data, size * memory.itemsize
         row[walk.SIZE], row[walk.RANGE], row[walk.UNITS] = size, used - 2, units
         row[walk.BLOCK], row[walk.COUNT] = (1, units) if loop.count is None else (BLOCK, loop.count)
-        least = 1 if bound.step.work is None else bound.step.work.least
+        least = 1 if bound.step.work is None else bound.step.work.least_units
         piece = max(least, units // (self.workers * PIECES))
         row[walk.PIECE] = piece if bound.shared and units > 1 else 0
         return row

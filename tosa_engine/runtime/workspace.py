@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ..plan.steps import Plan, Step
     from ..types import Array
 
-SMALL = 1_000.0  # nanoseconds of a compiled step that isn't worth sharing
-LARGE = 200_000.0  # nanoseconds of a step of Python's that is worth it
-WORTH = 200_000.0  # nanoseconds of all shared steps for which workers are worth waking
+WORTH_SHARING = 1_000.0  # nanoseconds of a compiled step that isn't worth sharing
+WORTH_SHARING_IN_PYTHON = 200_000.0  # nanoseconds of a step of Python's that is worth it
+WORTH_WAKING = 200_000.0  # nanoseconds of all shared steps for which workers are worth waking
 
 
 class Workspace:
@@ -33,7 +33,7 @@ class Workspace:
         self._views: dict[str, Array] = {}
         most = max((_bytes(s) for s in plan.steps), default=0)
         scratch = [aligned(most, np.uint8) for _ in range(workers)]
-        self._team = workers > 1 and shared_cost(plan) >= WORTH and _compiles()
+        self._team = workers > 1 and shared_cost(plan) >= WORTH_WAKING and _compiles()
         self.steps = [self._bind(step, scratch) for step in plan.steps]
         written = {n for step in plan.steps for _, n in _outputs(step)}
         writer = {n: op.name for op in plan.block.operators for n in op.outputs}
@@ -72,7 +72,9 @@ class Workspace:
             run = work.bind_around(inputs, outputs, self.around)
         else:
             run = work.bind(inputs, outputs)
-        shared = self._team and can_share(step) and (isinstance(run, (Chain, Loop)) or work.cost >= LARGE)
+        shared = (
+            self._team and can_share(step) and (isinstance(run, (Chain, Loop)) or work.cost >= WORTH_SHARING_IN_PYTHON)
+        )
         return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch))
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
@@ -89,7 +91,7 @@ def _compiles() -> bool:
 
 
 def can_share(step: Step) -> bool:
-    return step.work is not None and max(step.work.units, step.work.widest) > 1 and step.work.cost >= SMALL
+    return step.work is not None and max(step.work.units, step.work.most_units) > 1 and step.work.cost >= WORTH_SHARING
 
 
 def shared_cost(plan: Plan) -> float:

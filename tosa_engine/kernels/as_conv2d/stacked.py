@@ -57,4 +57,4 @@ def conv3d_sums(call: Call, epilogue: Epilogue | None) -> Work:
 
     scratch = tuple(s for work in works.values() for s in work.scratch)
     cost = images * one * 0.5 + works[chunk].cost * images / chunk
-    return Work(1, cost, bind, scratch, widest=chunk * call.IH)
+    return Work(1, cost, bind, scratch, most_units=chunk * call.IH)

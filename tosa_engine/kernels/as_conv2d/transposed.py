@@ -169,4 +169,4 @@ def in_groups(call: Call, epilogue: Epilogue | None) -> Work:
 
     scratch = tuple(s for part in parts for s in part.work.scratch)
     cost = sum(part.work.cost for part in parts) + 0.3 * call.N * call.OH * call.OW * call.OC
-    return Work(1, cost, bind, scratch, widest=call.N * call.OH)
+    return Work(1, cost, bind, scratch, most_units=call.N * call.OH)

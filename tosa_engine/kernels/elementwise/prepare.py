@@ -85,7 +85,7 @@ def elementwise(
         arrays: list[Array] = [*used, *[used[0]] * (3 - len(used))]
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
-    return Work(blocks(count), cost * count, bind, over=over)
+    return Work(blocks(count), cost * count, bind, overwritable=over)
 
 
 def converting(formula: Formula, x: Array, out: Array, parameters: Array = NONE) -> tuple[Loop, int]:

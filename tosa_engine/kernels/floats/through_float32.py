@@ -63,7 +63,7 @@ def in_fp32(prepare: Callable[..., Work], result: type[np.floating[Any]] = np.fl
             behind = [converted(found, outputs[0], limits)] if rounds else []
             return Chain(*before, *loops_of(run_inner, inner.units, 0, len(inner.scratch)), *behind)
 
-        return Work(1, inner.cost, bind_narrow, inner.scratch, widest=max(inner.units, inner.widest))
+        return Work(1, inner.cost, bind_narrow, inner.scratch, most_units=max(inner.units, inner.most_units))
 
     return prepare_narrow
 

@@ -38,12 +38,12 @@ def rescale_by_one(call: Call, scale: Scale, zeros: tuple[int, int], bounds: tup
 
     p = np.array([*scale_numbers(*scale, zeros[0]), zeros[1], *bounds], np.int64)
     count = types.count(call.shape_of("output"))
-    loop = scale_loops.rescale_anyhow if p[DOUBLE] else scale_loops.rescale
+    loop = scale_loops.rescale_by_any_scale if p[DOUBLE] else scale_loops.rescale
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(loop, variant(), flat(inputs[0]), p, outputs[0].reshape(-1))
 
-    return Work(blocks(count), 0.2 * count, bind, over=(0,))
+    return Work(blocks(count), 0.2 * count, bind, overwritable=(0,))
 
 
 FORM = Form(plain, behind=(("CLAMP",), ()), last=True)

@@ -142,7 +142,7 @@ def rescaled_binary(
         ordered, zeros_of = [*(scales[i] for i in order), scales[2]], [*zeros_in[:2], zeros[2]]
         parts = split_numbers(ordered, zeros_of, signs, span, product=product, high_word=simple)
     p = np.array([*numbers[0], *numbers[1], *numbers[2], zeros[2], *bounds, *signs, product, *parts], np.int64)
-    loop = scale_loops.rescaled if simple else scale_loops.rescaled_anyhow
+    loop = scale_loops.rescaled if simple else scale_loops.rescaled_by_any_scale
     strides = [(first, second)[i] for i in order]
     count = types.count(call.shape_of("output"))
 
@@ -151,7 +151,7 @@ def rescaled_binary(
         return Loop(loop, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
 
     over = tuple(i for i, shape in enumerate((call.shape1, call.shape2)) if shape == call.shape_of("output"))
-    return Work(blocks(count), 0.5 * count, bind, over=over)
+    return Work(blocks(count), 0.5 * count, bind, overwritable=over)
 
 
 SCALING = (("RESCALE",), ("RESCALE", "RESCALE"), ("CAST", "LOGICAL_LEFT_SHIFT", "RESCALE"), ())

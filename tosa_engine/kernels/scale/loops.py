@@ -104,7 +104,7 @@ def by_scale(vectors: Compiled) -> Compiled:
     return rescale
 
 
-rescale, rescale_anyhow = by_scale(simple_scale), by_scale(any_scale)
+rescale, rescale_by_any_scale = by_scale(simple_scale), by_scale(any_scale)
 
 
 if JIT:
@@ -195,7 +195,7 @@ if JIT:
     rescaled = between_scales(
         choosing((mul_uniform, mul_vector, split_product), (sums_uniform, sums, split_sum_one, split_sum_both))
     )
-    rescaled_anyhow = between_scales(
+    rescaled_by_any_scale = between_scales(
         choosing(
             (any_product_uniform, any_product, any_split_product),
             (any_sum_uniform, any_sum, any_split_one, any_split_both),
@@ -206,4 +206,4 @@ else:
     def no_vectors(*arguments: object) -> None:
         raise AssertionError("plain code has no vectors")
 
-    rescaled = rescaled_anyhow = between_scales(no_vectors)
+    rescaled = rescaled_by_any_scale = between_scales(no_vectors)

@@ -184,4 +184,4 @@ def scaled_by(vectors: Compiled) -> Compiled:
     return table_scaled
 
 
-table_scaled, table_scaled_anyhow = scaled_by(simple_scale), scaled_by(any_scale)
+table_scaled, table_scaled_by_any_scale = scaled_by(simple_scale), scaled_by(any_scale)

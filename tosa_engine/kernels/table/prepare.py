@@ -28,7 +28,7 @@ def table_i8(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(loops.table_int8, simd, flat(inputs[0]), entries, outputs[0].reshape(-1), count=count)
 
-    return Work(blocks(count), 0.1 * count, bind, over=(0,))
+    return Work(blocks(count), 0.1 * count, bind, overwritable=(0,))
 
 
 def entries_and_slopes(table: Array) -> Array:
@@ -62,9 +62,9 @@ def table_rescaled(call: Call, scale: Scale, output_zp: int, bounds: tuple[int, 
 
     p = np.array([*scale_numbers(*scale, 0), output_zp, *bounds], np.int64)
     table, simd, count = entries_and_slopes(constant(call, "table")), variant(), types.count(call.shape_of("output"))
-    loop = loops.table_scaled_anyhow if p[DOUBLE] else loops.table_scaled
+    loop = loops.table_scaled_by_any_scale if p[DOUBLE] else loops.table_scaled
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         return Loop(loop, simd, flat(inputs[0]), table, p, outputs[0].reshape(-1))
 
-    return Work(blocks(count), 0.6 * count, bind, over=(0,))
+    return Work(blocks(count), 0.6 * count, bind, overwritable=(0,))

@@ -83,4 +83,4 @@ def conv2d_tiled(
     speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
     cost = macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC
     least = 1 if g[at.IN_PLACE] else max(1, g[at.GROUPS] // 2)  # groups of panels read the same packed rows
-    return Work(units, cost, bind, scratch, least=least)
+    return Work(units, cost, bind, scratch, least_units=least)

@@ -258,4 +258,4 @@ def conv2d(call: Call, epilogue: Epilogue | None = None) -> Work:
     units = -(-int(g[at.TILES]) // unit) * int(g[at.PANELS])
     panels = int(g[at.PANELS])
     # a range whose weights come late is shared by two workers, each of which transforms its inputs once
-    return Work(units, nanoseconds(call, simd), bind, scratch, least=max(1, panels // 2 if late else panels))
+    return Work(units, nanoseconds(call, simd), bind, scratch, least_units=max(1, panels // 2 if late else panels))

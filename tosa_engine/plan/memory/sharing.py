@@ -2,7 +2,7 @@
 
 An input of a CONCAT is written into its part of the output at once, where this part is contiguous. The result of an
 elementwise step is written upon an input that nobody needs any more, where the kernel reads every element before it
-writes it (`Work.over`).
+writes it (`Work.overwritable`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Sharing:
         for i, step in enumerate(steps):
             if step.work is None or step.output in self.places:
                 continue
-            for position in step.work.over:
+            for position in step.work.overwritable:
                 place = resolve(self.places, step.inputs[position])
                 root = place[0]
                 if bytes_of(self.block, step.inputs[position]) != bytes_of(self.block, step.output):
@@ -79,7 +79,7 @@ class Sharing:
         """Whether all of the step's inputs that lie in a buffer are read where their results would be written."""
         assert step.work is not None
         found = [resolve(self.places, name) for name in step.inputs]
-        return all(one == place and i in step.work.over for i, one in enumerate(found) if one[0] == place[0])
+        return all(one == place and i in step.work.overwritable for i, one in enumerate(found) if one[0] == place[0])
 
 
 def share(

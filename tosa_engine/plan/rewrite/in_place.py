@@ -65,7 +65,7 @@ def join_in_place(steps: list[Step], block: Block, keep: Collection[str], analys
 
 def overwrites(step: Step, block: Block) -> bool:
     """Whether a step may follow another one, and overwrite its input."""
-    if not kernel_of(step.calls[0]).in_place or step.work is None or step.work.over != (0,):
+    if not kernel_of(step.calls[0]).in_place or step.work is None or step.work.overwritable != (0,):
         return False
     return bytes_of(block, step.inputs[0]) == bytes_of(block, step.output)
 
