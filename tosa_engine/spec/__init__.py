@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from ..errors import Unsupported, raise_all
 from . import (
     activation_funcs,
     comparison,
@@ -27,20 +28,34 @@ from . import (
     type_conversion,
     variable,
 )
-from .bind import bind, bind_operator
+from .bind import bind
 from .table import Argument, Attribute, Call, Check, Limit, OpSpec, Require, Row
 from .traits import OPAQUE, Traits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..graph import Block, Operator
+    from ..graph import Block, Graph, Operator
 
 FAMILIES: Final = (
     tensor_ops, activation_funcs, ewise_binary, ewise_unary, ewise_ternary, comparison, reduction, data_layout,
     scatter_gather, image, type_conversion, data_nodes, custom, control_flow, variable, shape,
 )  # fmt: skip
 TABLE: Final[Mapping[str, OpSpec]] = {entry.name: entry for family in FAMILIES for entry in family.OPERATORS}
+
+
+def bind_operator(operator: Operator, block: Block, graph: Graph | None = None) -> Call:
+    """The call of an operator in its block; `graph` holds the regions that it may name.
+
+    Raises:
+        ErrorIf: (or `Problems`) when the operator doesn't fit its entry.
+        Unsupported: when the table has no such operator.
+    """
+    if operator.op not in TABLE:
+        raise Unsupported(f"no operator {operator.op}", node=operator.name)
+    binding = bind(TABLE[operator.op], operator, block.tensors, graph)
+    raise_all(binding.problems)
+    return binding.call
 
 
 def traits_of(operator: Operator) -> Traits:

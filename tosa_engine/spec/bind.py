@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import types
-from ..errors import ErrorIf, TosaEngineError, Unsupported, raise_all
+from ..errors import ErrorIf, TosaEngineError, Unsupported
 from ..types import DType
 from .table import ENUMERATIONS, Argument, Attribute, Call, OpSpec, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..graph import Block, Graph, Operator, Tensor
+    from ..graph import Graph, Operator, Tensor
     from ..types import Shape
 
 
@@ -262,19 +262,3 @@ def bind(spec: OpSpec, operator: Operator, tensors: Mapping[str, Tensor], graph:
     binding = Binding(spec, operator, tensors, graph)
     binding.run()
     return binding
-
-
-def bind_operator(operator: Operator, block: Block, graph: Graph | None = None) -> Call:
-    """The call of an operator in its block; `graph` holds the regions that it may name.
-
-    Raises:
-        ErrorIf: (or `Problems`) when the operator doesn't fit its entry.
-        Unsupported: when the table has no such operator.
-    """
-    from . import TABLE
-
-    if operator.op not in TABLE:
-        raise Unsupported(f"no operator {operator.op}", node=operator.name)
-    binding = bind(TABLE[operator.op], operator, block.tensors, graph)
-    raise_all(binding.problems)
-    return binding.call
