@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ranges import activation_qparams
-from .emit import Wide
+from .integer_writer import Wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

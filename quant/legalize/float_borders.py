@@ -12,12 +12,12 @@ import numpy as np
 
 from tosa_engine import types
 
-from .emit import Quantized, stored_type
+from .integer_writer import Quantized, stored_type
 
 if TYPE_CHECKING:
     from tosa_engine.graph import QParams
 
-    from .emit import IntegerWriter
+    from .integer_writer import IntegerWriter
 
 
 def dequantized(e: IntegerWriter, stored: str, stem: str, scales: types.Array, zero_point: int = 0) -> str:

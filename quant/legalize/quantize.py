@@ -42,7 +42,7 @@ from . import (
     unsigned,
 )
 from .derived import derived
-from .emit import IntegerWriter, Plain, Quantized, Real, Wide, stored_type
+from .integer_writer import IntegerWriter, Plain, Quantized, Real, Wide, stored_type
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
@@ -127,7 +127,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     for op in block.operators:
         if op.op in ("CONST", "CONST_SHAPE") or any(out in found_chains.inside for out in op.outputs):
             continue
-        ctx.emitter.writer.location = op.location
+        ctx.writer.base.location = op.location
         try:
             if ctx.stays_float(op):
                 rules_float.emit(ctx, op)
@@ -147,7 +147,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         report.wide_accumulators |= ctx.wide_accumulators
         report.accumulators.update(ctx.accumulators)
         report.inside |= found_chains.inside
-    result = dead_code.run(ctx.emitter.graph)
+    result = dead_code.run(ctx.writer.graph)
     if ctx.floats:
         result = composites.run(result)
     found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
@@ -229,7 +229,7 @@ def _stand_in(ctx: Context, op: Operator) -> None:
     for out in op.outputs:
         quant, dtype = ctx.quant.get(out, UNKNOWN), ctx.tensor(out).dtype
         wanted = stored_type(quant) if dtype.is_float else dtype
-        name = ctx.emitter.writer.tensor(out, wanted, ctx.shape(out)).name
+        name = ctx.writer.base.tensor(out, wanted, ctx.shape(out)).name
         if not dtype.is_float:
             ctx.values[out] = Plain(name)
             continue
@@ -238,7 +238,7 @@ def _stand_in(ctx: Context, op: Operator) -> None:
 
 
 def _inputs(ctx: Context) -> None:
-    block, made = ctx.block, ctx.emitter.block
+    block, made = ctx.block, ctx.writer.block
     for name in block.inputs:
         tensor = ctx.tensor(name)
         if tensor.dtype not in (types.i32, types.bool_, types.fp32):
@@ -257,7 +257,7 @@ def _inputs(ctx: Context) -> None:
             continue
         if tensor.quant is not None and unsigned.is_unsigned(tensor.quant):
             made.add(Tensor(name, stored_type(tensor.quant), tensor.shape, source=tensor.source, quant=tensor.quant))
-            ctx.values[name] = unsigned.enter(ctx.emitter, name, tensor.quant)
+            ctx.values[name] = unsigned.enter(ctx.writer, name, tensor.quant)
             continue
         quant: QParams = ctx.qparams(name)
         made.add(Tensor(name, stored_type(quant), tensor.shape, source=tensor.source, quant=quant))
@@ -266,19 +266,19 @@ def _inputs(ctx: Context) -> None:
 
 def _outputs(ctx: Context) -> None:
     """Every graph output under its own name."""
-    made = ctx.emitter.block
-    ctx.emitter.writer.location = None
+    made = ctx.writer.block
+    ctx.writer.base.location = None
     for name in ctx.block.outputs:
         value = ctx.value(name)
         if not isinstance(value, (Plain, Real)):
             value = ctx.quantized(name)
         quant = ctx.tensor(name).quant
         if isinstance(value, Quantized) and quant is not None and unsigned.is_unsigned(quant):
-            value = Quantized(unsigned.leave(ctx.emitter, value, name, quant), quant)
+            value = Quantized(unsigned.leave(ctx.writer, value, name, quant), quant)
             made.tensors[name].source = ctx.tensor(name).source
         if value.name != name:
             old = made.tensors[value.name]
-            copied = ctx.emitter.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))
+            copied = ctx.writer.emit("IDENTITY", [old.name], name, old.dtype, ctx.shape(name))
             made.tensors[copied].source = ctx.tensor(name).source
             value = Quantized(copied, value.quant) if isinstance(value, Quantized) else Plain(copied)
         if isinstance(value, Quantized):

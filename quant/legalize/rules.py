@@ -15,8 +15,8 @@ from tosa_engine.qparams.arrays import quantize_array
 
 from ..ranges import activation_qparams, as_stored
 from . import refusals
-from .emit import IntegerWriter, Plain, Quantized, Real, Value, Wide, stored_type
 from .float_borders import quantized
+from .integer_writer import IntegerWriter, Plain, Quantized, Real, Value, Wide, stored_type
 from .lints import Lint
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Context:
     """
 
     block: Block
-    emitter: IntegerWriter
+    writer: IntegerWriter
     quant: dict[str, QParams]
     producers: Mapping[str, Operator]
     consumers: Mapping[str, list[Operator]]
@@ -126,7 +126,7 @@ class Context:
             assert data is not None, f"'{name}' is read before it is written"
             own = activation_qparams(float(data.min()), float(data.max()), bits=bits, symmetric=bits == 16)
             quant = self.quant.get(name) or own
-            stored = self.emitter.constant(name, stored_type(quant), quantize_array(data, quant))
+            stored = self.writer.constant(name, stored_type(quant), quantize_array(data, quant))
             self.values[name] = Quantized(stored, quant)
         return self.values[name]
 
@@ -150,16 +150,16 @@ class Context:
     def stored(self, name: str, value: Real) -> Quantized:
         """The integers of a tensor that a float layer writes."""
         if name not in self.as_stored:
-            self.as_stored[name] = quantized(self.emitter, value.name, name, self.qparams(name))
+            self.as_stored[name] = quantized(self.writer, value.name, name, self.qparams(name))
         return self.as_stored[name]
 
     def accumulator(self, name: str) -> Wide:
         """An int32 form of one scale: what the tensor was rounded from where that is known, else the tensor itself."""
         wide = self.values.get(name) if isinstance(self.values.get(name), Wide) else self.wide.get(name)
-        if isinstance(wide, Wide) and len(wide.scale) == 1 and self.emitter.tensor(wide.name).dtype is types.i32:
+        if isinstance(wide, Wide) and len(wide.scale) == 1 and self.writer.tensor(wide.name).dtype is types.i32:
             return wide
         x = self.quantized(name)
-        widened, bound = self.emitter.widen(x, f"{name}_wide")
+        widened, bound = self.writer.widen(x, f"{name}_wide")
         return Wide(widened, (x.scale,), bound)
 
     def settle(self, name: str, wide: Wide) -> Quantized:
@@ -168,7 +168,7 @@ class Context:
         self.wide[name] = wide
         why = f"{_shown(wide.scale)} (accumulator) / {quant.scale[0]!r} (output)"
         scales = [s / quant.scale[0] for s in wide.scale]
-        stored = self.emitter.rescale(
+        stored = self.writer.rescale(
             wide.name,
             self.final_name(name),
             stored_type(quant),
@@ -186,7 +186,7 @@ class Context:
     def rescaled(self, x: Quantized, quant: QParams, stem: str, side: str = "input") -> str:
         """RESCALE a quantized tensor to other QParams."""
         why = f"{x.scale!r} ({side}) / {quant.scale[0]!r} (output)"
-        return self.emitter.rescale(
+        return self.writer.rescale(
             x.name, stem, stored_type(quant), x.scale / quant.scale[0], x.reach,
             input_zp=x.zero_point, output_zp=quant.zero_point[0], why=why,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class Context:
         """Say what stands for a float tensor, and mark the integer tensor with its source and QParams."""
         self.values[name] = value
         final = self.tensor(self.final_name(name)) if isinstance(value, Quantized) else self.tensor(name)
-        stored = self.emitter.tensor(value.name)
+        stored = self.writer.tensor(value.name)
         stored.source = final.source or Location(name=final.name)
         if isinstance(value, Quantized):
             stored.quant = value.quant
@@ -223,7 +223,7 @@ class Context:
 
     def finish(self, name: str, wide: Wide) -> None:
         """An operator's accumulator: rescaled when the tensor has QParams, else, of int32, kept for its readers."""
-        if name in self.quant or not self.stays_wide(name) or self.emitter.tensor(wide.name).dtype is not types.i32:
+        if name in self.quant or not self.stays_wide(name) or self.writer.tensor(wide.name).dtype is not types.i32:
             self.settle(name, wide)
         else:
             self.values[name] = wide

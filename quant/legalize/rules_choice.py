@@ -14,7 +14,7 @@ from tosa_engine import types
 from tosa_engine.graph import Location
 from tosa_engine.qparams.arrays import quantize_array
 
-from .emit import Plain, Quantized, Wide, stored_type
+from .integer_writer import Plain, Quantized, Wide, stored_type
 from .rules import Context, rule
 from .rules_elementwise import at_one_scale
 from .rules_layout import place, shapes_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def as_plain(ctx: Context, out: str, name: str) -> None:
     """Say that a tensor of indices or of truth stands for `out`."""
-    ctx.emitter.tensor(name).source = ctx.tensor(out).source or Location(name=out)
+    ctx.writer.tensor(name).source = ctx.tensor(out).source or Location(name=out)
     ctx.values[out] = Plain(name)
 
 
@@ -33,7 +33,7 @@ def plain(ctx: Context, name: str) -> str:
     """The tensor of indices or of truth that stands for `name`; a constant is itself."""
     data, tensor = ctx.constant(name), ctx.tensor(name)
     if data is not None:
-        return ctx.emitter.constant(name, tensor.dtype, data)
+        return ctx.writer.constant(name, tensor.dtype, data)
     value = ctx.values[name]
     assert isinstance(value, Plain), f"'{name}' of {tensor.dtype} has a scale"
     return value.name
@@ -41,7 +41,7 @@ def plain(ctx: Context, name: str) -> str:
 
 @rule("GREATER", "GREATER_EQUAL", "EQUAL")
 def comparison(ctx: Context, op: Operator) -> None:
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     names, _, _ = at_one_scale(ctx, op)
     as_plain(ctx, out, e.emit(op.op, names, out, types.bool_, ctx.shape(out)))
 
@@ -49,7 +49,7 @@ def comparison(ctx: Context, op: Operator) -> None:
 @rule("SELECT")
 def select(ctx: Context, op: Operator) -> None:
     """Both values take the output's QParams first."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     condition = plain(ctx, op.inputs[0])
     quant = ctx.qparams(out)
     values = [at_quant(ctx, operand, quant, f"{out}_value{i}") for i, operand in enumerate(op.inputs[1:], 1)]
@@ -62,7 +62,7 @@ def at_quant(ctx: Context, name: str, quant: QParams, stem: str) -> str:
     """A float tensor or constant in integers of given QParams."""
     data = ctx.constant(name)
     if data is not None:
-        return ctx.emitter.constant(stem, stored_type(quant), quantize_array(data, quant))
+        return ctx.writer.constant(stem, stored_type(quant), quantize_array(data, quant))
     x = ctx.quantized(name)
     return x.name if x.quant == quant else ctx.rescaled(x, quant, stem, "value")
 
@@ -75,7 +75,7 @@ def gather(ctx: Context, op: Operator) -> None:
 @rule("SCATTER")
 def scatter(ctx: Context, op: Operator) -> None:
     """Both sources of values take the output's QParams first."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     quant = ctx.qparams(out)
     values, index, more = op.inputs
     before, behind = at_quant(ctx, values, quant, f"{out}_values"), at_quant(ctx, more, quant, f"{out}_input")
@@ -87,7 +87,7 @@ def scatter(ctx: Context, op: Operator) -> None:
 @rule("RESIZE")
 def resize(ctx: Context, op: Operator) -> None:
     """NEAREST moves values; BILINEAR gives the weighted sum times the product of both numerators."""
-    x, out, e = ctx.quantized(op.inputs[0]), op.outputs[0], ctx.emitter
+    x, out, e = ctx.quantized(op.inputs[0]), op.outputs[0], ctx.writer
     shapes = shapes_of(ctx, op)
     if op.attributes["mode"] == "NEAREST":
         place(ctx, op, x, shapes)

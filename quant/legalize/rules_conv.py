@@ -17,7 +17,7 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .emit import INT32_MAX, INT48_MAX, Quantized, Wide
+from .integer_writer import INT32_MAX, INT48_MAX, Quantized, Wide
 from .lints import ACCUMULATOR, BIAS, SCALE, TIGHT
 from .rules import Context, rule
 from .weights import LEVELS, from_rows, row_qparams, rows_of, usable
@@ -58,7 +58,7 @@ def convolution(ctx: Context, op: Operator) -> None:
     accumulator_bias = _integers(biases, scales * x.scale)
     acc, most, _ = _limits(x)
     bound = _bound(ctx, out, stored, x.reach, accumulator_bias, most)
-    e, weight_type = ctx.emitter, types.i8 if bits == 8 else types.i4
+    e, weight_type = ctx.writer, types.i8 if bits == 8 else types.i4
     inputs = [
         x.name,
         e.constant(op.inputs[1], weight_type, from_rows(op.op, stored, weight.shape)),
@@ -75,7 +75,7 @@ def convolution(ctx: Context, op: Operator) -> None:
 @rule("MATMUL")
 def matmul(ctx: Context, op: Operator) -> None:
     """Both operands int8 with zero points, or int16. A constant B is a weight: symmetric, one scale per column."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     weight = ctx.finite(op.inputs[1])
     a = ctx.pair(op.inputs)[0] if weight is None else ctx.quantized(op.inputs[0])
     depth = ctx.shape(op.inputs[0])[2]
@@ -177,7 +177,7 @@ def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array, most:
     """The largest |accumulator| of any channel at any point of the sum."""
     bound = int((np.abs(stored).sum(axis=1) * reach + np.abs(bias)).max())
     _margin(ctx, out, bound, most)
-    return ctx.emitter.bounded(bound, "the accumulator", ctx.source_name(out), most)
+    return ctx.writer.bounded(bound, "the accumulator", ctx.source_name(out), most)
 
 
 def _margin(ctx: Context, out: str, bound: int, most: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .emit import INT32_MAX, Quantized, Wide
+from .integer_writer import INT32_MAX, Quantized, Wide
 from .rules import Context, clamp_bounds, rule
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ HEADROOM = {8: 2.0**20, 16: 2.0**14}
 def at_common_scale(ctx: Context, op: Operator) -> None:
     if _onto_accumulator(ctx, op):
         return
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     names, bounds, scale = at_one_scale(ctx, op)
     additive = op.op in ("ADD", "SUB")
     attributes = {} if additive else {"nan_mode": "PROPAGATE"}
@@ -49,7 +49,7 @@ def at_one_scale(ctx: Context, op: Operator) -> tuple[list[str], list[int], floa
     names, bounds = [], []
     for side, value in (("a", a), ("b", b)):
         why = f"{value.scale!r} (operand) / {scale!r} (common scale of {op.op})"
-        name, bound = ctx.emitter.widen(value, f"{op.outputs[0]}_{side}", value.scale / scale, why)
+        name, bound = ctx.writer.widen(value, f"{op.outputs[0]}_{side}", value.scale / scale, why)
         names.append(name)
         bounds.append(bound)
     return names, bounds, scale
@@ -63,7 +63,7 @@ def whole_numbers(ctx: Context, name: str) -> Wide | None:
         reach = float(np.abs(data).max(initial=0.0))
         if reach > MOST_WHOLE or not np.array_equal(data, np.rint(data)):
             return None
-        return Wide(ctx.emitter.constant(name, types.i32, data), (1.0,), int(reach))
+        return Wide(ctx.writer.constant(name, types.i32, data), (1.0,), int(reach))
     return wide if wide is not None and wide.scale == (1.0,) and wide.bound <= MOST_WHOLE else None
 
 
@@ -77,7 +77,7 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
             continue
         if wide.scale == (1.0,) and whole_numbers(ctx, other) is None:  # steps of 1 are too coarse for a fraction
             continue
-        out, e = op.outputs[0], ctx.emitter
+        out, e = op.outputs[0], ctx.writer
         bound = wide.bound + int(np.abs(_steps(ctx, other, wide)).max(initial=0))
         excess = bound.bit_length() - 30 if bound > INT32_MAX else 0
         if 0 < excess < wide.bound.bit_length() - 16:
@@ -105,7 +105,7 @@ def product(ctx: Context, op: Operator) -> None:
     """Scale a * b; a constant operand that isn't one number keeps 15 bits instead of 8."""
     if _scaled(ctx, op):
         return
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     shift = ctx.constant(op.inputs[2])
     if shift is not None and shift.any():
         raise ctx.refused(refusals.OPERATOR, "MUL with a shift", out, op)
@@ -149,7 +149,7 @@ def _shortened(ctx: Context, wide: Wide, bits: int, stem: str) -> Wide:
     drop = max(0, wide.bound.bit_length() - bits)
     if not drop:
         return wide
-    name = ctx.emitter.rescale(wide.name, f"{stem}_short", types.i32, 2.0**-drop, wide.bound, why=f"2^-{drop}")
+    name = ctx.writer.rescale(wide.name, f"{stem}_short", types.i32, 2.0**-drop, wide.bound, why=f"2^-{drop}")
     return Wide(name, tuple(s * 2.0**drop for s in wide.scale), (wide.bound >> drop) + 1)
 
 
@@ -168,13 +168,13 @@ def _fifteen_bits(ctx: Context, name: str, constant: Array) -> tuple[str, float]
     """A constant as symmetric integers of 15 bits and sign, and their scale."""
     values = constant.astype(np.float64)
     step = float(np.abs(values).max(initial=0.0)) / 32767 or 1.0
-    return ctx.emitter.constant(name, types.i32, np.rint(values / step)), step
+    return ctx.writer.constant(name, types.i32, np.rint(values / step)), step
 
 
 @rule("CLAMP")
 def clamp(ctx: Context, op: Operator) -> None:
     """Where the saturation to int8 has clamped already nothing is left to do; else CLAMP between stored bounds."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     x, quant = ctx.quantized(op.inputs[0]), ctx.qparams(out)
     if ctx.final_name(op.inputs[0]) != op.inputs[0] and op.inputs[0] not in ctx.block.inputs:
         ctx.values[out] = x  # the operator that made it has given it this tensor's name

@@ -12,8 +12,8 @@ import numpy as np
 from tosa_engine import types
 from tosa_engine.graph import Location, copy_operator
 
-from .emit import Plain, Real, Wide
 from .float_borders import dequantized
+from .integer_writer import Plain, Real, Wide
 from .rules_choice import plain
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def emit(ctx: Context, op: Operator) -> None:
     """`op` itself, on floats."""
-    writer = ctx.emitter.writer
+    writer = ctx.writer.base
     copied = copy_operator(op)
     copied.inputs = [_operand(ctx, name) for name in op.inputs]
     copied.outputs = []
@@ -40,15 +40,15 @@ def emit(ctx: Context, op: Operator) -> None:
 def _operand(ctx: Context, name: str) -> str:
     tensor, data = ctx.tensor(name), ctx.constant(name)
     if data is not None:
-        return ctx.emitter.constant(name, tensor.dtype, data)
+        return ctx.writer.constant(name, tensor.dtype, data)
     if tensor.dtype is not types.fp32:
         return plain(ctx, name)
     value = ctx.value(name)
     if isinstance(value, Wide) and name not in ctx.quant:
-        return dequantized(ctx.emitter, value.name, name, np.asarray(value.scale))
+        return dequantized(ctx.writer, value.name, name, np.asarray(value.scale))
     if isinstance(value, Real):
         return value.name
     if name not in ctx.as_real:
         x = ctx.quantized(name)
-        ctx.as_real[name] = dequantized(ctx.emitter, x.name, name, np.array([x.scale]), x.zero_point)
+        ctx.as_real[name] = dequantized(ctx.writer, x.name, name, np.array([x.scale]), x.zero_point)
     return ctx.as_real[name]

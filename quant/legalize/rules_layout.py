@@ -12,7 +12,7 @@ from tosa_engine import types
 from tosa_engine.qparams.arrays import quantize_array
 
 from . import refusals
-from .emit import Quantized, Wide, stored_type
+from .integer_writer import Quantized, Wide, stored_type
 from .lints import CONCAT, coarser_inputs
 from .rules import Context, rule
 
@@ -25,7 +25,7 @@ def moved(ctx: Context, op: Operator) -> None:
     """Same attributes, same constant shapes; monotonic functions of stored integers (max) count as moves."""
     x, out = ctx.value(op.inputs[0]), op.outputs[0]
     if isinstance(x, Wide) and op.op == "RESHAPE" and out not in ctx.quant and _keeps_scales(ctx, x, out):
-        name = ctx.emitter.emit(op.op, [x.name, *shapes_of(ctx, op)], f"{out}_acc", types.i32, ctx.shape(out))
+        name = ctx.writer.emit(op.op, [x.name, *shapes_of(ctx, op)], f"{out}_acc", types.i32, ctx.shape(out))
         ctx.finish(out, Wide(name, x.scale, x.bound))
         return
     place(ctx, op, ctx.quantized(op.inputs[0]), shapes_of(ctx, op))
@@ -40,7 +40,7 @@ def place(ctx: Context, op: Operator, x: Quantized, more: list[str], **attribute
         return
     target = ctx.final_name(out) if quant == x.quant else f"{out}_moved"
     given = {**op.attributes, **attributes}
-    name = ctx.emitter.emit(op.op, [x.name, *more], target, x.dtype, ctx.shape(out), **given)
+    name = ctx.writer.emit(op.op, [x.name, *more], target, x.dtype, ctx.shape(out), **given)
     if quant != x.quant:
         name = ctx.requantized(Quantized(name, x.quant), out)
     ctx.define(out, Quantized(name, quant))
@@ -58,14 +58,14 @@ def shapes_of(ctx: Context, op: Operator) -> list[str]:
         if data is None:
             message = f"{op.op} with a '{ctx.source_name(name)}' that isn't constant"
             raise ctx.refused(refusals.CONSTANT, message, op.outputs[0], op)
-        names.append(ctx.emitter.constant(name, types.shape, data))
+        names.append(ctx.writer.constant(name, types.shape, data))
     return names
 
 
 @rule("PAD")
 def pad(ctx: Context, op: Operator) -> None:
     """PAD with the stored integer of the pad constant (for 0: the zero point), in the output's QParams."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     x = ctx.quantized(op.inputs[0])
     value = ctx.constant(op.inputs[2])
     if value is None:
@@ -89,7 +89,7 @@ def _first_two(op: Operator) -> Operator:
 @rule("CONCAT")
 def concat(ctx: Context, op: Operator) -> None:
     """Each input whose QParams aren't the output's is rescaled to them first."""
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     quant = ctx.qparams(out)
     names = []
     for i, operand in enumerate(op.inputs):

@@ -14,7 +14,7 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .emit import Wide
+from .integer_writer import Wide
 from .rules import Context, rule
 from .rules_choice import as_plain, plain
 
@@ -31,13 +31,13 @@ def copied(ctx: Context, op: Operator) -> None:
     """The same operator on the same numbers."""
     out = op.outputs[0]
     inputs = [plain(ctx, name) for name in op.inputs]
-    as_plain(ctx, out, ctx.emitter.emit(op.op, inputs, out, ctx.tensor(out).dtype, ctx.shape(out), **op.attributes))
+    as_plain(ctx, out, ctx.writer.emit(op.op, inputs, out, ctx.tensor(out).dtype, ctx.shape(out), **op.attributes))
 
 
 @rule("CAST")
 def cast(ctx: Context, op: Operator) -> None:
     into, out = ctx.tensor(op.inputs[0]).dtype, op.outputs[0]
-    onto, e = ctx.tensor(out).dtype, ctx.emitter
+    onto, e = ctx.tensor(out).dtype, ctx.writer
     if into is types.i32 and onto is types.fp32:
         quant = ctx.qparams(out)
         reach = math.ceil(quant.scale[0] * max(quant.high - quant.zero_point[0], quant.zero_point[0] - quant.low)) + 1

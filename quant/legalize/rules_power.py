@@ -15,7 +15,7 @@ import numpy as np
 from tosa_engine import types
 
 from ..ranges import activation_qparams
-from .emit import Quantized, Wide, stored_type
+from .integer_writer import Quantized, Wide, stored_type
 from .rules import Context, rule
 from .tables import fine
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @rule("POW")
 def power(ctx: Context, op: Operator) -> None:
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     quant = ctx.qparams(out)
     x, y = ctx.pair(op.inputs)
     log = fine(ctx, x, lambda real: np.log(np.maximum(real, x.scale)), f"{out}_log", 15)
@@ -47,7 +47,7 @@ def _ends(quant: QParams) -> tuple[float, float, float]:
 
 def _index(ctx: Context, product: Wide, quant: QParams, bits: int, out: str) -> Quantized:
     """The exponent less the middle of its range, saturated to 8 or 16 bits."""
-    e = ctx.emitter
+    e = ctx.writer
     centre, half, _ = _ends(quant)
     own = activation_qparams(-half, half, bits=bits, symmetric=True)
     step, rank = product.scale[0], len(ctx.shape(out))

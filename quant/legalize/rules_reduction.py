@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tosa_engine import types
 from tosa_engine.graph import Location
 
-from .emit import Plain, Wide
+from .integer_writer import Plain, Wide
 from .rules import Context, rule
 from .rules_layout import place
 
@@ -38,7 +38,7 @@ def mean(ctx: Context, op: Operator) -> None:
 
 def summed(ctx: Context, name: str, axes: Sequence[int], stem: str) -> Wide:
     """The sum over axes, one REDUCE_SUM after the other, in int32."""
-    e, x = ctx.emitter, ctx.value(name)
+    e, x = ctx.writer, ctx.value(name)
     last = len(ctx.shape(name)) - 1
     if not isinstance(x, Wide) or (len(x.scale) > 1 and last in axes):
         quantized = ctx.quantized(name)
@@ -57,7 +57,7 @@ def summed(ctx: Context, name: str, axes: Sequence[int], stem: str) -> Wide:
 def avg_pool(ctx: Context, op: Operator) -> None:
     """AVG_POOL2D itself, at the input's QParams on both sides."""
     x = ctx.quantized(op.inputs[0])
-    zero_point = ctx.emitter.zero_point(x.zero_point, x.dtype)
+    zero_point = ctx.writer.zero_point(x.zero_point, x.dtype)
     place(ctx, op, x, [zero_point, zero_point], acc_type=types.i32)
 
 
@@ -66,6 +66,6 @@ def argmax(ctx: Context, op: Operator) -> None:
     """The order of the stored integers is that of the real values, so indices are the same but for ties."""
     out = op.outputs[0]
     x = ctx.quantized(op.inputs[0])
-    name = ctx.emitter.emit("ARGMAX", [x.name], out, types.i32, ctx.shape(out), **op.attributes)
-    ctx.emitter.tensor(name).source = ctx.tensor(out).source or Location(name=out)
+    name = ctx.writer.emit("ARGMAX", [x.name], out, types.i32, ctx.shape(out), **op.attributes)
+    ctx.writer.tensor(name).source = ctx.tensor(out).source or Location(name=out)
     ctx.values[out] = Plain(name)

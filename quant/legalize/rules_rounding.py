@@ -13,7 +13,7 @@ import numpy as np
 
 from tosa_engine import types
 
-from .emit import Wide
+from .integer_writer import Wide
 from .rules import Context, rule
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NOISE = 2.0**-20  # of a step: what scales that are rounded may leave below an i
 
 @rule("FLOOR", "CEIL")
 def rounded(ctx: Context, op: Operator) -> None:
-    out, e = op.outputs[0], ctx.emitter
+    out, e = op.outputs[0], ctx.writer
     x = ctx.accumulator(op.inputs[0])
     most = x.bound * x.scale[0] + 1.0
     bits = min(ROOM - math.ceil(math.log2(most)), ROOM)

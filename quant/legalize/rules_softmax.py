@@ -25,7 +25,7 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .emit import Quantized, stored_type
+from .integer_writer import Quantized, stored_type
 from .rules import Context, rule
 from .rules_softmax_16 import softmax_16
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
-    from .emit import IntegerWriter
+    from .integer_writer import IntegerWriter
 
 SUM_BITS = 31
 RESULT_BITS = 15  # of E and of r in the last product
@@ -51,7 +51,7 @@ FIRST_RANGE = 16  # v up to here needs one TABLE
 def softmax(ctx: Context, op: Operator) -> None:
     """Attribute `axis`: the axis that sums to 1. Any QParams of input and output."""
     out, axis = op.outputs[0], op.attributes["axis"]
-    x, quant, e = ctx.quantized(op.inputs[0]), ctx.qparams(out), ctx.emitter
+    x, quant, e = ctx.quantized(op.inputs[0]), ctx.qparams(out), ctx.writer
     if x.dtype is types.i16:
         softmax_16(ctx, op)
         return

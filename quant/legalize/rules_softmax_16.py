@@ -21,13 +21,13 @@ from lut import fit_16
 from tosa_engine import types
 
 from . import refusals
-from .emit import Quantized, stored_type
+from .integer_writer import Quantized, stored_type
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array, Shape
 
-    from .emit import IntegerWriter
+    from .integer_writer import IntegerWriter
     from .rules import Context
 
 REACH = 11.0  # exp(-11) is 0.55 steps of 2^-15
@@ -38,7 +38,7 @@ MOST_SHIFT = 7
 
 def softmax_16(ctx: Context, op: Operator) -> None:
     """Attribute `axis`: the axis that sums to 1. An input of 16 bits; an output of 8 or 16."""
-    out, axis, e = op.outputs[0], op.attributes["axis"], ctx.emitter
+    out, axis, e = op.outputs[0], op.attributes["axis"], ctx.writer
     x, quant = ctx.quantized(op.inputs[0]), ctx.qparams(out)
     shape = list(ctx.shape(op.inputs[0]))
     k = max(0, TABLE_BITS + (shape[axis] - 1).bit_length() - 31)

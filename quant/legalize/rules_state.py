@@ -17,7 +17,7 @@ from tosa_engine.graph import Operator
 from tosa_engine.qparams.arrays import quantize_array
 
 from . import refusals
-from .emit import Quantized
+from .integer_writer import Quantized
 from .rules import Context, rule
 from .rules_choice import plain
 
@@ -52,19 +52,19 @@ def _bytes(stored: Array, quant: QParams) -> list[Array]:
 @rule("VARIABLE")
 def variable(ctx: Context, op: Operator) -> None:
     if not op.attributes["type"].is_float:
-        ctx.emitter.writer.append(Operator("VARIABLE", [], [], dict(op.attributes), op.location))
+        ctx.writer.base.append(Operator("VARIABLE", [], [], dict(op.attributes), op.location))
         return
     quant, given = _quant(ctx, op), op.attributes.get("initial_value")
     parts = BYTES if quant.bits == 16 else WHOLE
     initial = [None] * len(parts) if given is None else _bytes(np.asarray(quantize_array(given, quant)), quant)
     for (end, _, _), value in zip(parts, initial, strict=True):
         attributes = {**op.attributes, "name": op.attributes["name"] + end, "type": types.i8, "initial_value": value}
-        ctx.emitter.writer.append(Operator("VARIABLE", [], [], attributes, op.location))
+        ctx.writer.base.append(Operator("VARIABLE", [], [], attributes, op.location))
 
 
 @rule("VARIABLE_READ")
 def read(ctx: Context, op: Operator) -> None:
-    out, quant, e = op.outputs[0], _quant(ctx, op), ctx.emitter
+    out, quant, e = op.outputs[0], _quant(ctx, op), ctx.writer
     shape, name = ctx.shape(out), op.attributes["name"]
     if quant.bits == 8:
         stored = e.emit("VARIABLE_READ", [], out, types.i8, shape, name=name)
@@ -80,20 +80,20 @@ def read(ctx: Context, op: Operator) -> None:
 
 @rule("VARIABLE_WRITE")
 def write(ctx: Context, op: Operator) -> None:
-    source, name, e = op.inputs[0], op.attributes["name"], ctx.emitter
+    source, name, e = op.inputs[0], op.attributes["name"], ctx.writer
     if not ctx.tensor(source).dtype.is_float:
-        e.writer.append(Operator("VARIABLE_WRITE", [plain(ctx, source)], [], {"name": name}, op.location))
+        e.base.append(Operator("VARIABLE_WRITE", [plain(ctx, source)], [], {"name": name}, op.location))
         return
     x, quant = ctx.quantized(source), _quant(ctx, op)
     stored = x.name if x.quant == quant else ctx.rescaled(x, quant, f"{source}_state")
     parts = {"": stored} if quant.bits == 8 else _split(ctx, Quantized(stored, quant), source)
     for end, part in parts.items():
-        e.writer.append(Operator("VARIABLE_WRITE", [part], [], {"name": name + end}, op.location))
+        e.base.append(Operator("VARIABLE_WRITE", [part], [], {"name": name + end}, op.location))
 
 
 def _split(ctx: Context, x: Quantized, stem: str) -> dict[str, str]:
     """The two bytes of an int16 tensor: x >> 8, and x - 256 * (x >> 8) with a zero point of -128."""
-    e = ctx.emitter
+    e = ctx.writer
     wide, bound = e.widen(x, f"{stem}_state_wide")
     one = (1,) * len(e.shape(wide))
     eight, many = (e.constant(f"{stem}_{n}", types.i32, np.full(one, n)) for n in (8, 256))

@@ -17,7 +17,7 @@ from tosa_engine.errors import DataError
 from . import refusals
 from .chains import values_of
 from .derived import of_values
-from .emit import Quantized, Wide, stored_type
+from .integer_writer import Quantized, Wide, stored_type
 from .tables import FRACTION, Goal, by_bytes, fine, inputs_of, zoomed
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def emit(ctx: Context, op: Operator, base: str) -> None:
         finer = 128 if quant.bits == 8 else 1
         if finer == 1:
             ctx.wide[out] = Wide(found, (quant.scale[0] * FRACTION,), 1 << 22)
-        found = ctx.emitter.rescale(
+        found = ctx.writer.rescale(
             found, ctx.final_name(out), stored_type(quant), FRACTION / finer, 1 << 22,
             output_zp=quant.zero_point[0], why=f"1 / 128 / {finer}",
         )  # fmt: skip
     elif quant.bits == 16:
-        found = ctx.emitter.rescale(found, ctx.final_name(out), types.i16, 1.0, 1 << 16, why="1")
+        found = ctx.writer.rescale(found, ctx.final_name(out), types.i16, 1.0, 1 << 16, why="1")
     ctx.define(out, Quantized(found, quant))
 
 

@@ -21,7 +21,7 @@ from tosa_engine import types
 from tosa_engine.graph import QParams
 from tosa_engine.qparams.arrays import quantize_array
 
-from .emit import Quantized, Wide
+from .integer_writer import Quantized, Wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def fine(
         return Wide(name, (step,), 1 << own)
     drop = max(0, 22 - bits)
     if drop:
-        name = ctx.emitter.rescale(name, f"{stem}_short", types.i32, 2.0**-drop, 1 << 22, why=f"2^-{drop}")
+        name = ctx.writer.rescale(name, f"{stem}_short", types.i32, 2.0**-drop, 1 << 22, why=f"2^-{drop}")
     return Wide(name, (step * 2.0 ** (drop - 7),), 1 << (22 - drop))
 
 
@@ -90,7 +90,7 @@ def zoomed(ctx: Context, x: Quantized, function: Function, goal: Goal, stem: str
     """The results of all tables: int8, or int32 (from int16 with 7 more fractional bits)."""
     wide = ctx.wide.get(base)
     exact = wide if wide is not None and len(wide.scale) == 1 else None
-    e, found, zoom = ctx.emitter, "", 1
+    e, found, zoom = ctx.writer, "", 1
     while True:
         own = Quantized(x.name, x.quant) if zoom == 1 else _finer(ctx, x, exact, zoom, f"{stem}_zoom{zoom}")
         with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def zoomed(ctx: Context, x: Quantized, function: Function, goal: Goal, stem: str
 def _finer(ctx: Context, x: Quantized, wide: Wide | None, zoom: int, stem: str) -> Quantized:
     """The input with steps `zoom` times as fine, saturated."""
     quant = QParams((x.scale / zoom,), (x.zero_point,), x.quant.bits, symmetric=x.quant.symmetric)
-    e = ctx.emitter
+    e = ctx.writer
     if wide is None:
         name = e.rescale(x.name, stem, x.dtype, float(zoom), x.reach, input_zp=x.zero_point, output_zp=x.zero_point,
                          why=f"{zoom}")  # fmt: skip
@@ -134,7 +134,7 @@ def _table(ctx: Context, x: Quantized, values: Array, goal: Goal, stem: str, rou
         entries = fit_values_16(values, goal.step / finer, quick=True)
         wanted = np.clip(values[:-1] / goal.step, low, high)
         got = np.clip(lookup_16(entries, np.arange(-32768, 32768).astype(np.int16)) * FRACTION / finer, low, high)
-        return ctx.emitter.table(x.name, entries, f"{stem}_table"), np.abs(got - wanted)
+        return ctx.writer.table(x.name, entries, f"{stem}_table"), np.abs(got - wanted)
     steps = np.clip(np.nan_to_num(values / goal.step, posinf=1e15, neginf=-1e15), low, high)
     slope = np.abs(np.gradient(steps)) / 2 if rounded else np.zeros(256)
     if goal.bits:
@@ -144,7 +144,7 @@ def _table(ctx: Context, x: Quantized, values: Array, goal: Goal, stem: str, rou
     entries_8 = quantize_array(values, goal.quant)
     if goal.quant.bits == 16:
         return by_bytes(ctx, x, entries_8.astype(np.int64), stem, 15), slope / 256
-    return ctx.emitter.table(x.name, entries_8, f"{stem}_table"), slope
+    return ctx.writer.table(x.name, entries_8, f"{stem}_table"), slope
 
 
 def _factor(x: Quantized, error: Array) -> int:
@@ -160,7 +160,7 @@ def _factor(x: Quantized, error: Array) -> int:
 
 def _where(ctx: Context, x: Quantized, zoom: int, coarse: str, close: str, stem: str) -> str:
     """`close` where the finer input isn't saturated."""
-    e, label = ctx.emitter, f"{stem}_zoom{zoom}"
+    e, label = ctx.writer, f"{stem}_zoom{zoom}"
     shape = e.shape(x.name)
     wide, _ = e.widen(x, f"{label}_input")
     ends = ((x.quant.high - x.zero_point) // zoom - 1, -((x.zero_point - x.quant.low) // zoom) + 1)
@@ -174,7 +174,7 @@ def _where(ctx: Context, x: Quantized, zoom: int, coarse: str, close: str, stem:
 
 def by_bytes(ctx: Context, x: Quantized, entries: Array, stem: str, bits: int) -> str:
     """int32 entries of more than a byte, from one TABLE for each of their bytes: the sum of the parts."""
-    e, total = ctx.emitter, ""
+    e, total = ctx.writer, ""
     for byte in range(bits // 8 + 1):
         top = byte == bits // 8
         part = entries >> (8 * byte) if top else ((entries >> (8 * byte)) & 255) - 128

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from tosa_engine import types
 
 from ..ranges import as_stored
-from .emit import Quantized, stored_type
+from .integer_writer import Quantized, stored_type
 from .multiplier import BITS_32, multiplier_of
 
 if TYPE_CHECKING:
     from tosa_engine.graph import QParams
 
-    from .emit import IntegerWriter
+    from .integer_writer import IntegerWriter
 
 
 def is_unsigned(quant: QParams | None) -> bool:
@@ -59,7 +59,7 @@ def _moved(e: IntegerWriter, x: str, stem: str, quant: QParams, *, entering: boo
 def renamed(e: IntegerWriter, name: str, stem: str) -> str:
     """Another name for a tensor of the integer graph, which frees its own."""
     tensor = e.tensor(name)
-    e.writer.rename(tensor, e.writer.fresh(stem))
+    e.base.rename(tensor, e.base.fresh(stem))
     for operator in e.block.operators:
         operator.inputs = [tensor.name if n == name else n for n in operator.inputs]
     return tensor.name

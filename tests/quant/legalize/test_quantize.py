@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from quant_tools import QUANT, Floats, errors, operators, small_network
 
-from quant.legalize.emit import BoundError
+from quant.legalize.integer_writer import BoundError
 from quant.legalize.multiplier import ScaleError
 from quant.legalize.quantize import Report, quantize
 from quant.report import layer_errors

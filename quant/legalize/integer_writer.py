@@ -1,4 +1,4 @@
-"""Building the integer graph: operators with their constants, and a bound on the values of every accumulator.
+"""Writing the integer graph: operators with their constants, and a bound on the values of every accumulator.
 
 The bounds prove that no REQUIRE on values can be violated: an operator whose result could leave int32 isn't emitted,
 it is an error that says by how much.
@@ -98,7 +98,7 @@ class IntegerWriter:
     def __init__(self, source: Graph) -> None:
         self.graph: Graph = new_graph(source.source)
         self.block: Block = self.graph.main
-        self.writer = Writer(self.block)
+        self.base = Writer(self.block)
         self._constants: dict[tuple[DType, Shape, bytes], str] = {}
 
     def tensor(self, name: str) -> Tensor:
@@ -115,19 +115,19 @@ class IntegerWriter:
         key = (dtype, data.shape, data.tobytes())
         if data.nbytes <= 64 and key in self._constants:
             return self._constants[key]
-        name = self._constants[key] = self.writer.constant(stem, dtype, data).name
+        name = self._constants[key] = self.base.constant(stem, dtype, data).name
         return name
 
     def emit(self, op: str, inputs: Sequence[str], stem: str, dtype: DType, shape: Shape, **attributes: Any) -> str:
         """One operator with one output, whose name is `stem` unless that is taken."""
-        name = self.writer.tensor(stem, dtype, shape).name
-        self.writer.append(Operator(op, list(inputs), [name], attributes, self.writer.location))
+        name = self.base.tensor(stem, dtype, shape).name
+        self.base.append(Operator(op, list(inputs), [name], attributes, self.base.location))
         return name
 
     def rename(self, old: str, new: str) -> None:
         """Give a tensor that nobody reads yet another name, if that is free."""
         if new not in self.block.tensors:
-            self.writer.rename(self.tensor(old), new)
+            self.base.rename(self.tensor(old), new)
 
     def zero(self, dtype: DType = types.i32) -> str:
         return self.constant(f"zero_{dtype}", dtype, [0])
