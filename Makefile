@@ -19,7 +19,7 @@ PACKAGES := tosa_engine quant lut
 help:
 	@echo 'make demo          a network from float to integers, end to end'
 	@echo 'make test          the tests'
-	@echo 'make test-all      these, and then those that take long for a reason that stands beside them'
+	@echo 'make test-all      these, and then those that take long, each for a reason that its mark gives'
 	@echo 'make lint          ruff and mypy'
 	@echo 'make format        ruff, writing'
 	@echo 'make docs          the generated pages of docs/'
@@ -29,8 +29,8 @@ help:
 	@echo 'make conformance-ci                  the slice that every change must pass'
 	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
 	@echo 'make peers         other consumers of our files: Vela, IREE'
-	@echo 'make interpreter   the PyTorch interpreter of NNEF documents beside ours'
-	@echo 'make bench         speed, beside other runtimes; MODELS=../shared/models/tosa'
+	@echo 'make interpreter   the PyTorch interpreter of NNEF documents next to ours'
+	@echo 'make bench         speed, next to other runtimes; MODELS=../shared/models/tosa'
 
 demo: $(VENV)/$(READY)
 	$(VENV)/bin/python examples/digits/demo.py
