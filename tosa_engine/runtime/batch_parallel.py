@@ -1,7 +1,7 @@
 """Runs whose parts of the batch are shared by the workers: each walks the whole plan in memory of its own.
 
 Workers share the packed constants, and meet only where they take parts. A part is a unit of the one row of a program
-(see `kernels.walk_parts`), so that parts are taken, and failures told, as units of a step are.
+(see `kernels.walk.parts`), so that parts are taken, and failures told, as units of a step are.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Sharing:
-    """One block's steps; adds to `places`, see `moves`."""
+    """One block's steps; adds to `places`, see `views`."""
 
     def __init__(self, block: Block, places: Places, constants: Collection[str], keep: Collection[str]) -> None:
         self.block, self.places, self.constants, self.keep = block, places, constants, keep
