@@ -24,6 +24,7 @@ from tosa_engine.errors import DataError, Problems, TosaEngineError
 from tosa_engine.frontends import nnef
 from tosa_engine.frontends.nnef.language.library import standard_library
 from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+from tosa_engine.spec import is_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ def calibrated(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> Statisti
 
 
 def form(graph: Graph) -> str:
-    names = [op.op for op in graph.main.operators if op.op not in ("CONST", "CONST_SHAPE")]
+    names = [op.op for op in graph.main.operators if not is_constant(op)]
     distinct = list(dict.fromkeys(names))
     count = f" ({len(names)})" if len(names) > len(distinct) else ""
     return (", ".join(distinct) or "CONST") + count

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import UsageError
+from .spec import is_constant
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -60,11 +61,10 @@ def select(selection: Selection, graph: Graph) -> frozenset[str]:
     Raises:
         UsageError: it names tensors that aren't there, or a predicate that matches none.
     """
-    constant = ("CONST", "CONST_SHAPE")
     regions = [(region.name, region.blocks[0]) for region in graph.regions]
     every = {name_of(graph, region, tensor) for region, block in regions for tensor in block.tensors} - {""}
     if selection is None:
-        computed = [(r, name) for r, b in regions for op in b.operators if op.op not in constant for name in op.outputs]
+        computed = [(r, name) for r, b in regions for op in b.operators if not is_constant(op) for name in op.outputs]
         return frozenset(name_of(graph, *pair) for pair in computed) - {""}
     if callable(selection):
         found = frozenset(name for name in every if selection(name))

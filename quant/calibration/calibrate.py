@@ -19,7 +19,7 @@ from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
 from ..legalize.sharing import clamped_by, share
-from ..legalize.weights import WEIGHTED, own_constant, row_qparams, rows_of
+from ..legalize.weights import accumulates, is_weighted, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
 from .lints import of_tensor
 from .methods import Method, default_method
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from .statistics import TensorStatistics
 
     Sample = Mapping[str, Array]
-
-
-# what may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
-ACCUMULATORS = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "MATMUL", "REDUCE_SUM", "TRANSPOSE_CONV2D"})
 
 
 @dataclass(frozen=True)
@@ -163,7 +159,8 @@ def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, prec
     for name, quant in by_tensor.items():
         tensor, readers = ready.main.tensors[name], consumers.get(name, [])
         named = tensor.source is None or tensor.source.name or name in ready.main.outputs
-        accumulator = name in producers and producers[name].op in ACCUMULATORS
+        # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
+        accumulator = name in producers and accumulates(producers[name])
         if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
             tensor.quant = quant
     _weights(ready.main, precisions, scheme)
@@ -184,7 +181,7 @@ def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> Non
     """Int4 layers get weights with QParams of 4 bits; others those of the scheme, where it isn't what rules do."""
     for layer in layers_of(block):
         op = layer.op
-        if op.op not in WEIGHTED or block.tensors[op.inputs[1]].data is None:
+        if not is_weighted(op) or block.tensors[op.inputs[1]].data is None:
             continue
         four = precisions[layer.name] == INT4 and layer.takes_int4
         if not four and scheme.weights_per_channel and not scheme.power_of_two:
@@ -202,7 +199,7 @@ def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistic
     """Operators of layers of 8 bits that multiply a 16-bit activation read it through an IDENTITY of 8 bits."""
     eight, made = scheme.with_bits(8), dict[str, str]()
     for layer in layers_of(block):
-        if precisions[layer.name] in (INT16, FLOAT) or layer.op.op not in ACCUMULATORS | {"softmax"}:
+        if precisions[layer.name] in (INT16, FLOAT) or not (accumulates(layer.op) or layer.op.op == "softmax"):
             continue
         for i, name in enumerate(layer.op.inputs):
             tensor = block.tensors[name]

@@ -9,15 +9,16 @@ otherwise, has no part in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.errors import UsageError
+from tosa_engine.spec import traits_of
 from tosa_engine.watch import WatchedGraph
 
-from ..legalize.weights import FOUR_BITS, own_constant
+from ..legalize.weights import own_constant
 from .runs import IntegerNetwork, distance, held_back, judged_tensors, subgraph_for
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
     Sample = Mapping[str, Array]
-
-CORRECTED: Final = FOUR_BITS  # operators with a bias
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,11 @@ class Correction:
         )
 
 
+def has_bias(op: Operator) -> bool:
+    weight = traits_of(op).weight
+    return weight is not None and bool(weight.bias)
+
+
 def correct_bias(
     reference: Graph,
     ready: Graph,
@@ -75,7 +79,7 @@ def correct_bias(
     made, judged = ready.copy(), judged_tensors(reference)
     real = Session(subgraph_for(reference, *judged))
     before = distance(real, IntegerNetwork(subgraph_for(made, *judged), floats), judges)
-    for op in [op for op in made.main.operators if op.op in CORRECTED]:
+    for op in [op for op in made.main.operators if has_bias(op)]:
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if left or made.main.tensors[op.inputs[2]].data is None:
             continue

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosa_engine.graph import Operator
+from tosa_engine.spec import TABLE, traits_of
 
-from ..legalize.weights import FOUR_BITS as CONVOLUTIONS
-from ..legalize.weights import WEIGHTED
+from ..legalize.weights import channel_axis, row_axes
 from .steps import HANDS_ON
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Use:
 
     op: Operator
     slot: int
-    axis: int | tuple[int, int]
+    axis: int | tuple[int, ...]
 
 
 @dataclass
@@ -163,10 +163,12 @@ class _Search:
 
 def writers(block: Block, op: Operator) -> list[Use]:
     """The use of an operator whose constants scale the channels (the last axis) of its result, if it is one."""
-    if op.op in CONVOLUTIONS and all(block.tensors[name].data is not None for name in op.inputs[1:3]):
-        return [Use(op, 1, (2, 3) if op.op == "DEPTHWISE_CONV2D" else 0)]
-    if op.op == "MATMUL" and block.tensors[op.inputs[1]].data is not None:
-        return [Use(op, 1, 2)]
+    weight = traits_of(op).weight
+    if weight is not None:
+        slots = [TABLE[op.op].position(name) for name in (weight.argument, weight.bias) if name]
+        rows = row_axes(op.op)
+        constant = all(block.tensors[op.inputs[slot]].data is not None for slot in slots)
+        return [Use(op, slots[0], rows if len(rows) > 1 else rows[0])] if constant else []
     if op.op == "MUL":
         return [
             Use(op, slot, -1) for slot, name in enumerate(op.inputs[:2])
@@ -179,12 +181,10 @@ def reader(block: Block, op: Operator, key: tuple[str, int]) -> Use | None:
     """The use of an operator whose constants can take up a scale of the channels that it reads, if it is one."""
     name, axis = key
     last = len(block.tensors[name].shape or ()) - 1
-    if op.op in WEIGHTED and op.inputs[0] == name and axis == last:
-        if block.tensors[op.inputs[1]].data is None:
-            return None
-        if op.op != "MATMUL":
-            return Use(op, 1, 2 if op.op == "DEPTHWISE_CONV2D" else len(block.tensors[op.inputs[1]].shape or ()) - 1)
-        return Use(op, 1, 1)
+    weight = traits_of(op).weight
+    if weight is not None and op.inputs[0] == name and axis == last:
+        slot = TABLE[op.op].position(weight.argument)
+        return Use(op, slot, channel_axis(op.op)) if block.tensors[op.inputs[slot]].data is not None else None
     if op.op == "MUL" and axis == last:
         slot = 1 - op.inputs[:2].index(name)
         if _per_channel(block, op.inputs[slot], op.outputs[0]):
@@ -221,8 +221,9 @@ def scale(graph: Graph, channels: Channels, scales: Array) -> None:
     block = graph.main
     for use in channels.writers:
         _multiply(block, use, 1 / scales)
-        if use.op.op in CONVOLUTIONS:
-            _multiply(block, Use(use.op, 2, 0), 1 / scales)
+        weight = traits_of(use.op).weight
+        if weight is not None and weight.bias:
+            _multiply(block, Use(use.op, TABLE[use.op.op].position(weight.bias), 0), 1 / scales)
     for use in channels.addends:
         _multiply(block, use, 1 / scales)
     for use in channels.readers:

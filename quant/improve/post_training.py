@@ -18,10 +18,10 @@ from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
-from .bias import CORRECTED, correct_bias
+from .bias import correct_bias, has_bias
 from .channels import scaled_by
 from .equalize import equalize
-from .rounding import ROUNDED, adaround
+from .rounding import adaround, can_round
 from .runs import check_rereadable
 from .smooth import smooth
 
@@ -134,11 +134,11 @@ def _chosen(block: Block, options: Options) -> tuple[list[str], list[str]]:
     layers, problems = layers_of(block), list[TosaEngineError]()
     found = []
     wanted = (
-        ("adaround", options.rounding == "adaround", options.rounding_layers, ROUNDED),
-        ("bias correction", options.bias_correction, options.bias_layers, CORRECTED),
+        ("adaround", options.rounding == "adaround", options.rounding_layers, can_round),
+        ("bias correction", options.bias_correction, options.bias_layers, has_bias),
     )
-    for method, asked, selectors, operators in wanted:
-        able = [layer for layer in layers if layer.op.op in operators]
+    for method, asked, selectors, works_on in wanted:
+        able = [layer for layer in layers if works_on(layer.op)]
         chosen = []
         for selector in selectors if asked else ():
             matched = [layer.op.outputs[0] for layer in able if layer.matches(selector)]

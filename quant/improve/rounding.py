@@ -21,7 +21,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..legalize.weights import LEVELS, from_rows, own_constant, row_qparams, rows_of, usable
+from tosa_engine.spec import TABLE, traits_of
+
+from ..legalize.weights import (
+    LEVELS,
+    channel_axis,
+    from_rows,
+    is_weighted,
+    own_constant,
+    row_axes,
+    row_qparams,
+    rows_of,
+    usable,
+)
 from .runs import float_and_integer
 
 if TYPE_CHECKING:
@@ -32,9 +44,7 @@ if TYPE_CHECKING:
 
     Sample = Mapping[str, Array]
 
-ROUNDED: Final = frozenset({"CONV2D", "DEPTHWISE_CONV2D", "MATMUL"})
 POSITIONS: Final = 512  # rows of x that one sample gives at most
-UNROUNDED: Final = frozenset({"CONV3D", "TRANSPOSE_CONV2D"})
 MOST_TAPS: Final = 8192  # G then takes 512 MiB
 SWEEPS: Final = 40
 DAMPING: Final = 0.01
@@ -82,11 +92,11 @@ def adaround(
     made = ready.copy()
     block = made.main
     for op in list(block.operators):
-        weight = block.tensors[op.inputs[1]] if op.op in ROUNDED | UNROUNDED else None
+        weight = block.tensors[op.inputs[1]] if is_weighted(op) else None
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if weight is None or weight.data is None or left:
             continue
-        if op.op in UNROUNDED:
+        if not can_round(op):
             done(Rounded(op.name, skipped=f"{op.op} has no such method"))
             continue
         rows = rows_of(op.op, weight.data)
@@ -108,6 +118,12 @@ def adaround(
     return made
 
 
+def can_round(op: Operator) -> bool:
+    """Whether an operator's weights can be rounded: matrices, and windows of two axes that read what they cover."""
+    window = traits_of(op).window
+    return is_weighted(op) and (window is None or (len(window.kernel) == 2 and not window.transposed))
+
+
 class _Moments:
     """Sums of x' x', x' x and (x w)^2 of a layer, by group: DEPTHWISE_CONV2D has one for each channel, others one in
     all.
@@ -115,7 +131,8 @@ class _Moments:
 
     def __init__(self, op: Operator, weight: Array) -> None:
         self.op, self.shape = op, weight.shape
-        self.groups = weight.shape[2] if op.op == "DEPTHWISE_CONV2D" else 1
+        axes, channels = row_axes(op.op), channel_axis(op.op)
+        self.groups = weight.shape[channels] if channels in axes else 1
         rows = rows_of(op.op, weight).astype(np.float64)
         taps = rows.shape[1]
         self.real = rows.reshape(self.groups, -1, taps)
@@ -138,9 +155,10 @@ class _Moments:
 
     def _windows(self, x: Array) -> Array:
         """[batch, y, x, C, KH, KW]: what each output position reads; a row of a matrix is a window of one."""
-        if self.op.op == "MATMUL":
+        traits = traits_of(self.op)
+        if traits.window is None or traits.weight is None:
             return x[:, :, None, :, None, None]
-        kernel = self.shape[0:2] if self.op.op == "DEPTHWISE_CONV2D" else self.shape[1:3]
+        kernel = [self.shape[axis] for axis in TABLE[self.op.op].axes(traits.weight.argument, *traits.window.kernel)]
         top, bottom, left, right = self.op.attributes["pad"]
         (sy, sx), (dy, dx) = self.op.attributes["stride"], self.op.attributes["dilation"]
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
@@ -150,7 +168,7 @@ class _Moments:
 
     def _grouped(self, rows: Array) -> Array:
         """[group, position, tap], the taps in the order of `rows_of`."""
-        if self.op.op == "DEPTHWISE_CONV2D":
+        if channel_axis(self.op.op) in row_axes(self.op.op):
             return np.moveaxis(rows.reshape(*rows.shape[:2], -1), 1, 0)
         return np.moveaxis(rows, 1, 3).reshape(1, len(rows), -1)
 
@@ -239,10 +257,10 @@ def descend(
 def _why_not(ready: Graph, op: Operator, taps: int) -> str:
     """Why a layer's weights are left alone; empty where they aren't."""
     quant, shape = ready.main.tensors[op.inputs[0]].quant, ready.main.tensors[op.inputs[1]].shape or ()
-    if op.op == "MATMUL" and shape[0] != 1:
+    if traits_of(op).window is None and shape[0] != 1:
         return f"it has {shape[0]} matrices"
     if taps > MOST_TAPS:
         return f"its {taps} taps are more than {MOST_TAPS}"
-    if op.op == "MATMUL" and quant is not None and quant.bits == 16:
+    if traits_of(op).window is None and quant is not None and quant.bits == 16:
         return "its weights have 16 bits"
     return ""

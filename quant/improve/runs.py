@@ -15,7 +15,7 @@ from tosa_engine.passes import dead_code
 from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 from ..legalize.quantize import Report, quantize
-from ..legalize.sharing import MOVES
+from ..legalize.sharing import moves_values
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -41,8 +41,11 @@ def judged_tensors(graph: Graph) -> list[str]:
     found = []
     for name in graph.main.outputs:
         at, shown = name, name
-        while at in producers and producers[at].op in HIDING | MOVES and producers[at].inputs[0] in producers:
-            hides, at = producers[at].op in HIDING, producers[at].inputs[0]
+        while at in producers and producers[at].inputs and producers[at].inputs[0] in producers:
+            hides = producers[at].op in HIDING
+            if not (hides or moves_values(producers[at])):
+                break
+            at = producers[at].inputs[0]
             shown = at if hides else shown
         found.append(shown)
     return list(dict.fromkeys(found))

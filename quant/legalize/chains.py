@@ -17,6 +17,7 @@ import numpy as np
 from lut import FUNCTIONS
 from tosa_engine import types
 from tosa_engine.graph import Block, Composite, Operator
+from tosa_engine.spec import TABLE, is_constant, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 
     from .rules import Context
 
-OPERANDS = {
-    "EXP": 1, "RECIPROCAL": 1, "NEGATE": 1, "ABS": 1, "CLAMP": 1, "LOG": 1, "SIN": 1, "COS": 1, "ERF": 1, "TANH": 1,
-    "SIGMOID": 1, "RSQRT": 1, "FLOOR": 1, "CEIL": 1, "LOGICAL_NOT": 1, "IDENTITY": 1,
-    "ADD": 2, "SUB": 2, "MUL": 2, "MAXIMUM": 2, "MINIMUM": 2, "POW": 2, "GREATER": 2, "GREATER_EQUAL": 2, "EQUAL": 2,
-    "LOGICAL_AND": 2, "LOGICAL_OR": 2, "LOGICAL_XOR": 2, "SELECT": 3,
-}  # fmt: skip
 FORMULAS: Mapping[str, Callable[..., Any]] = {
     "EXP": np.exp, "RECIPROCAL": np.reciprocal, "NEGATE": np.negative, "ABS": np.abs,
     "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "MAXIMUM": np.maximum, "MINIMUM": np.minimum,
@@ -167,24 +162,30 @@ def _operands(block: Block, op: Operator) -> list[str]:
     """The inputs of an elementwise operator that aren't constant; nothing when it isn't elementwise with numbers."""
     if is_elementwise(op) and isinstance(op, Composite):
         return list(op.inputs)
-    if isinstance(op, Composite) or op.op not in OPERANDS:
-        return []
-    names = op.inputs[: OPERANDS[op.op]]
+    names = _read(op)
     data = [block.tensors[name].data for name in names]
     if any(d is not None and d.size != 1 for d in data):
         return []
     return [name for name, d in zip(names, data, strict=True) if d is None]
 
 
+def _read(op: Operator) -> list[str]:
+    """What an operator reads element by element; nothing where there is no formula for it."""
+    elementwise = traits_of(op).elementwise
+    if elementwise is None or (op.op not in FORMULAS and op.op != "CLAMP"):
+        return []
+    return [op.inputs[TABLE[op.op].position(name)] for name in elementwise.operands]
+
+
 def is_elementwise(op: Operator) -> bool:
     """A composite that a TABLE can stand for: a function by name, or a body of elementwise operators."""
     if not isinstance(op, Composite):
-        return op.op in OPERANDS
+        return bool(_read(op))
     if len(op.inputs) != 1:
         return False
     if _by_name(op):
         return True
-    return all(o.op in ("CONST", "CONST_SHAPE") or bool(_operands(op.body, o)) for o in op.body.operators)
+    return all(is_constant(o) or bool(_operands(op.body, o)) for o in op.body.operators)
 
 
 def _by_name(op: Composite) -> bool:
@@ -208,7 +209,7 @@ def _evaluate(block: Block, producers: Mapping[str, Operator], name: str, known:
         one: Array = data.reshape(-1)[:1].astype(np.bool_ if data.dtype == np.bool_ else np.float64)
         return one
     op = producers[name]
-    operands = op.inputs if isinstance(op, Composite) else op.inputs[: OPERANDS[op.op]]
+    operands = op.inputs if isinstance(op, Composite) else _read(op)
     known[name] = _apply(op, [_evaluate(block, producers, operand, known) for operand in operands])
     return known[name]
 

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tosa_engine.spec import bind_operator, traits_of
+
 from ..ranges import activation_qparams
 from .integer_writer import Wide
+from .sharing import moves_values
+from .weights import accumulates, row_axes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +27,6 @@ if TYPE_CHECKING:
 
     Range = tuple[float, float]
 
-CONVOLUTIONS = {"CONV2D": (0,), "CONV3D": (0,), "DEPTHWISE_CONV2D": (2, 3), "TRANSPOSE_CONV2D": (0,)}  # output channels
-
-MOVED = frozenset({"RESHAPE", "TRANSPOSE", "SLICE", "TILE", "REVERSE", "IDENTITY", "PAD", "REDUCE_MAX", "REDUCE_MIN"})
 EXTREMES: Mapping[str, int] = {"REDUCE_MAX": -1, "REDUCE_MIN": 1}
 ROOM = 16.0  # times what a full factor makes a full product of: other factors may be as much smaller
 
@@ -72,14 +73,14 @@ def _of_product(ctx: Context, name: str) -> float:
 
 def _range(ctx: Context, op: Operator) -> Range | None:
     operands = [_operand(ctx, name) for name in op.inputs]
-    if op.op in CONVOLUTIONS:
+    traits = traits_of(op)
+    if traits.weight is not None and traits.weight.bias:
         return _convolved(ctx, op, operands[0])
-    if op.op in ("REDUCE_SUM", "MATMUL"):
-        axis = op.attributes["axis"] if op.op == "REDUCE_SUM" else -1
-        count = ctx.shape(op.inputs[0])[axis]
-        one = operands[0] if op.op == "REDUCE_SUM" else _product(operands[:2])
+    if accumulates(op) and traits.terms is not None:
+        count = traits.terms(bind_operator(op, ctx.block))
+        one = operands[0] if traits.weight is None else _product(operands[:2])
         return None if one is None else (min(one[0], 0.0) * count, max(one[1], 0.0) * count)
-    if op.op in MOVED:
+    if moves_values(op):
         return operands[0]
     if op.op == "CLAMP" and operands[0] is not None:
         low, high = np.clip(operands[0], op.attributes["min_val"], op.attributes["max_val"]).tolist()
@@ -134,7 +135,7 @@ def _convolved(ctx: Context, op: Operator, x: Range | None) -> Range | None:
     weight, bias = ctx.constant(op.inputs[1]), ctx.constant(op.inputs[2])
     if x is None or weight is None or bias is None:
         return None
-    rest = tuple(axis for axis in range(weight.ndim) if axis not in CONVOLUTIONS[op.op])
+    rest = tuple(axis for axis in range(weight.ndim) if axis not in row_axes(op.op))
     above = np.maximum(weight, 0).sum(axis=rest, dtype=np.float64).reshape(-1)
     below = np.minimum(weight, 0).sum(axis=rest, dtype=np.float64).reshape(-1)
     low, high = above * min(x[0], 0.0) + below * max(x[1], 0.0), above * max(x[1], 0.0) + below * min(x[0], 0.0)

@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tosa_engine.errors import DataError, TosaEngineError, UsageError, raise_all
+from tosa_engine.spec import is_constant
 
-from .sharing import MOVES, clamped_by
-from .weights import FOUR_BITS, has_weights
+from .sharing import clamped_by, moves_values
+from .weights import four_bits, has_weights, takes_int4
 
 if TYPE_CHECKING:
     import os
@@ -108,15 +109,15 @@ def layers_of(block: Block) -> list[Layer]:
     found: list[Layer] = []
     owner: dict[str, Layer] = {}
     for op in block.operators:
-        if op.op in ("CONST", "CONST_SHAPE") or not op.outputs:
+        if is_constant(op) or not op.outputs:
             continue
         source = op.inputs[0] if op.inputs else ""
-        moved = op.op in MOVES or (op.op == "CLAMP" and clamped_by(block, source, consumers) is not None)
+        moved = moves_values(op) or (op.op == "CLAMP" and clamped_by(block, source, consumers) is not None)
         layer = owner.get(source) if moved else None
         if layer is None:
             if moved and source in block.inputs:
                 continue
-            layer = Layer(op, op.op in FOUR_BITS and has_weights(op, constants))
+            layer = Layer(op, takes_int4(op) and has_weights(op, constants))
             found.append(layer)
         for name in op.outputs:
             owner[name] = layer
@@ -160,7 +161,7 @@ def _check(layers: Sequence[Layer], rules: Iterable[LayerRule]) -> None:
             )
             problems.append(UsageError(f"'{rule}' matches no layer; {there}"))
         elif rule.precision == INT4 and not any(layer.takes_int4 for layer in matched):
-            message = f"'{rule}' matches no layer that can have 4-bit weights: {', '.join(sorted(FOUR_BITS))}"
+            message = f"'{rule}' matches no layer that can have 4-bit weights: {', '.join(four_bits())}"
             problems.append(UsageError(f"{message} with constant weights"))
     raise_all(problems, f"{len(problems)} rules for layers can't be followed:")
 
@@ -196,7 +197,7 @@ def _moved_from(block: Block, name: str, taken: set[str]) -> list[str]:
     found = [name]
     for op in block.operators:
         if op.inputs and op.inputs[0] in found:
-            found += [out for out in op.outputs if out not in taken and op.op not in ("CONST", "CONST_SHAPE")]
+            found += [out for out in op.outputs if out not in taken and not is_constant(op)]
     return found[1:]
 
 

@@ -20,6 +20,8 @@ from tosa_engine.errors import Problems, TosaEngineError, Unsupported, raise_all
 from tosa_engine.graph import Composite, Graph, Operator, QParams, Tensor
 from tosa_engine.infer import infer
 from tosa_engine.passes import composites, dead_code
+from tosa_engine.spec import is_constant, traits_of
+from tosa_engine.spec.traits import How
 from tosa_engine.target import Target
 
 from . import (
@@ -47,7 +49,7 @@ from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tosa_engine.graph import Block
 
@@ -77,10 +79,6 @@ REFUSED = {
     "RFFT2D": "complex values aren't quantized; multiply by the matrices of the transform (MATMUL)",
     "REDUCE_PRODUCT": "a product's range grows with the number of its factors; multiply them one by one (MUL)",
 }
-
-
-MASKING = frozenset({"SELECT", "PAD", "CONCAT", "RESHAPE", "TRANSPOSE", "SLICE", "TILE", "REVERSE", "IDENTITY"})
-EXTREMES = frozenset({"REDUCE_MAX", "REDUCE_MIN", "MAX_POOL2D", "ARGMAX", "MAXIMUM", "MINIMUM", "CLAMP"})
 
 
 @dataclass
@@ -125,7 +123,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     _no_infinity_left(ctx)
     found_chains = chains.find(ctx)
     for op in block.operators:
-        if op.op in ("CONST", "CONST_SHAPE") or any(out in found_chains.inside for out in op.outputs):
+        if is_constant(op) or any(out in found_chains.inside for out in op.outputs):
             continue
         ctx.writer.base.location = op.location
         try:
@@ -184,26 +182,38 @@ def unbounded(graph: Graph) -> frozenset[str]:
     block = prepared(graph).main
     every = {t.name: UNKNOWN for t in block.tensors.values() if t.data is None and t.dtype is types.fp32}
     ctx = Context(block, IntegerWriter(graph), every, block.producers(), block.consumers(), derived)
-    return chains.find(ctx).inside | _masked(block, MASKING | EXTREMES)
+    return chains.find(ctx).inside | _masked(block, lambda op: _hands_on(op) or _is_extreme(op))
 
 
-def _masked(block: Block, through: frozenset[str]) -> frozenset[str]:
+def _hands_on(op: Operator) -> bool:
+    """Whether an infinite constant stays what it is."""
+    moves = traits_of(op).moves
+    return moves is not None and moves.how is How.MOVED
+
+
+def _is_extreme(op: Operator) -> bool:
+    """Whether an infinite constant may get lost: it isn't chosen, or is clipped."""
+    moves = traits_of(op).moves
+    return (moves is not None and moves.how is How.CHOSEN) or op.op in ("ARGMAX", "CLAMP")
+
+
+def _masked(block: Block, through: Callable[[Operator], bool]) -> frozenset[str]:
     """The results of operators with an infinite constant among their values, and what such operators make of them."""
     found: set[str] = set()
     for op in block.operators:
         data = [block.tensors[name].data for name in op.inputs]
         endless = any(d is not None and d.dtype.kind == "f" and np.isinf(d).any() for d in data)
-        if (endless and op.op in MASKING) or (op.op in through and not found.isdisjoint(op.inputs)):
+        if (endless and _hands_on(op)) or (through(op) and not found.isdisjoint(op.inputs)):
             found.update(op.outputs)
     return frozenset(found)
 
 
 def _no_infinity_left(ctx: Context) -> None:
     """An infinite value that isn't lost in a maximum would become the end of a range, which is something else."""
-    masked = _masked(ctx.block, MASKING)
+    masked = _masked(ctx.block, _hands_on)
     for op in ctx.block.operators:
         for name in masked.intersection(op.inputs):
-            if op.op not in MASKING | EXTREMES:
+            if not (_hands_on(op) or _is_extreme(op)):
                 message = (
                     f"{op.op} reads a tensor with an infinite constant in it, which integers don't have; use a finite "
                     "one at the end of the range, such as -30 before softmax"
@@ -220,8 +230,11 @@ def _apply(ctx: Context, op: Operator) -> None:
         raise Unsupported(message, label=refusals.OPERATOR, node=op.name, tensor=name)
     if rules_plain.without_floats(ctx, op):
         rules_plain.copied(ctx, op)
-    else:
+    elif op.op in RULES:
         RULES[op.op](ctx, op)
+    else:
+        message = f"operator {op.op} has no rule of quantization"
+        raise ctx.refused(refusals.OPERATOR, message, op.outputs[0], op, node=op.name)
 
 
 def _stand_in(ctx: Context, op: Operator) -> None:

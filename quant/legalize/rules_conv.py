@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine import types
+from tosa_engine.spec import traits_of
 
 from . import refusals
 from .integer_writer import INT32_MAX, INT48_MAX, Quantized, Wide
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Operator
     from tosa_engine.types import Array
 
-SPATIAL = {
-    "CONV2D": ("pad", "stride", "dilation"), "CONV3D": ("pad", "stride", "dilation"),
-    "DEPTHWISE_CONV2D": ("pad", "stride", "dilation"), "TRANSPOSE_CONV2D": ("out_pad", "stride"),
-}  # fmt: skip
-
 
 def _limits(x: Quantized) -> tuple[types.DType, int, float]:
     """Of an operator on `x`: the accumulator's type, its largest value, and the smallest scale from it to an output,
@@ -39,7 +35,7 @@ def _limits(x: Quantized) -> tuple[types.DType, int, float]:
     return (types.i48, INT48_MAX, 2.0**-47) if x.dtype is types.i16 else (types.i32, INT32_MAX, 2.0**-31)
 
 
-@rule(*SPATIAL)
+@rule("CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D")
 def convolution(ctx: Context, op: Operator) -> None:
     """Input and weight zero points of the float operator are 0 by its own rules; the integer one has the input's."""
     x, out = ctx.quantized(op.inputs[0]), op.outputs[0]
@@ -66,7 +62,9 @@ def convolution(ctx: Context, op: Operator) -> None:
         e.zero_point(x.zero_point, x.dtype),
         e.zero_point(0, weight_type),
     ]
-    attributes = {k: op.attributes[k] for k in SPATIAL[op.op]}
+    window = traits_of(op).window
+    assert window is not None
+    attributes = {k: op.attributes[k] for k in window.attributes}
     attributes |= {"acc_type": acc, "local_bound": False}
     name = e.emit(op.op, inputs, f"{out}_acc", acc, ctx.shape(out), **attributes)
     ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound))

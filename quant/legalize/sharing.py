@@ -1,7 +1,7 @@
 """Tensors that share QParams because of the operators between them.
 
-- Operators that move values (RESHAPE, TRANSPOSE, SLICE, REVERSE, TILE, GATHER, MAX_POOL2D, REDUCE_MAX, REDUCE_MIN,
-  IDENTITY, AVG_POOL2D, PAD with a value that the input can represent): the output has the input's.
+- Operators that move the values of one input, choose among them or take means of them (`spec.traits.Moves`; PAD with a
+  value that the input can represent): the output has the input's.
 - A computation (anything but a move) that only a CLAMP reads has the CLAMP's: saturation to int8 then clamps for free.
 - Inputs of CONCAT without QParams of their own take the output's.
 """
@@ -10,24 +10,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tosa_engine.spec import TABLE, is_constant, traits_of
+from tosa_engine.spec.traits import Memory
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tosa_engine.graph import Block, Operator, QParams
 
-MOVES = frozenset({
-    "RESHAPE", "TRANSPOSE", "SLICE", "MAX_POOL2D", "REDUCE_MAX", "REDUCE_MIN", "IDENTITY", "AVG_POOL2D", "PAD",
-    "REVERSE", "TILE", "GATHER",
-})  # fmt: skip
+
+def moves_values(op: Operator) -> bool:
+    """Whether the output holds values of one input, or some between them, and at most a constant besides."""
+    moves = traits_of(op).moves
+    if moves is None or len(moves.operands) != 1:
+        return False
+    operand = TABLE[op.op].inputs[0]
+    return operand.name == moves.operands[0] and not operand.is_list
 
 
 def is_move(block: Block, op: Operator, quant: Mapping[str, QParams]) -> bool:
     """The output holds no values but the input's (for PAD: and one that the input's QParams can represent)."""
-    if op.op not in MOVES or not op.inputs or block.tensors[op.inputs[0]].data is not None:
+    if not moves_values(op) or not op.inputs or block.tensors[op.inputs[0]].data is not None:
         return False
-    if op.op != "PAD":
+    moves = traits_of(op).moves
+    if moves is None or not moves.fill:
         return True
-    value, known = block.tensors[op.inputs[2]].data, quant.get(op.inputs[0])
+    value, known = block.tensors[op.inputs[TABLE[op.op].position(moves.fill)]].data, quant.get(op.inputs[0])
     if value is None:
         return False
     real = float(value.reshape(-1)[0])
@@ -53,9 +61,9 @@ def share(block: Block, quant: Mapping[str, QParams]) -> dict[str, QParams]:
         for out in op.outputs:
             if is_move(block, op, shared) and op.inputs[0] in shared and out in shared:
                 shared[out] = shared[op.inputs[0]]
-            elif op.op not in MOVES:
+            elif not moves_values(op):
                 clamped = clamped_by(block, out, consumers)
-                if clamped in shared and producers[out].op not in ("CONST", "CONST_SHAPE"):
+                if clamped in shared and not is_constant(producers[out]):
                     shared[out] = shared[clamped]
     return shared
 
@@ -85,7 +93,7 @@ def _backwards(block: Block, op: Operator, known: dict[str, QParams], consumers:
     quant = known[op.outputs[0]]
     if is_move(block, op, known) or (op.op == "CLAMP" and clamped_by(block, op.inputs[0], consumers) is not None):
         known.setdefault(op.inputs[0], quant)
-    elif op.op == "CONCAT":
+    elif traits_of(op).memory is Memory.PARTS:
         for name in op.inputs:
             if block.tensors[name].data is None:
                 known.setdefault(name, quant)

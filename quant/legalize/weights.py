@@ -1,17 +1,20 @@
 """Weights as rows, one per output channel: how they are cut, and the scales that their integers have.
 
-A convolution's filter [OC,...] has row o at index o; DEPTHWISE_CONV2D's [KH,KW,C,M] has row c * M + m; the constant
-matrix of a MATMUL, [N,C,W], has row w (the columns of all its matrices).
+The traits say which axes number the channels. A convolution's filter [OC,...] has row o at index o; DEPTHWISE_CONV2D's
+[KH,KW,C,M] has row c * M + m; the constant matrix of a MATMUL, [N,C,W], has row w (the columns of all its matrices).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tosa_engine import types
 from tosa_engine.graph import Operator, QParams
+from tosa_engine.spec import TABLE, traits_of
 
 from ..ranges import up_to_power_of_two, weight_qparams
 
@@ -19,31 +22,56 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Block, Tensor
     from tosa_engine.types import Array, Shape
 
-# operators with a row of 8-bit activations and 4-bit weights (EXT-INT4)
-FOUR_BITS: Final = frozenset({"CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D"})
-WEIGHTED: Final = FOUR_BITS | {"MATMUL"}
 LEVELS: Final = {4: 7, 8: 127, 16: 32767}  # the largest symmetric integer
 CLIPS: Final = 48  # ranges that the search for 4 bits tries
 
 
+def is_weighted(op: Operator) -> bool:
+    """Whether an operator has an operand for weights."""
+    return traits_of(op).weight is not None
+
+
+def takes_int4(op: Operator) -> bool:
+    """Whether an operator has a row of 8-bit activations and 4-bit weights (EXT-INT4)."""
+    return op.op in four_bits()
+
+
+def four_bits() -> list[str]:
+    """The names of all those operators."""
+    return sorted(name for name, e in TABLE.items() if any(types.i4 is r.types.get("weight_t") for r in e.rows))
+
+
+def accumulates(op: Operator) -> bool:
+    """Whether the integer form of an operator gives the sum that it computes as it is, for a RESCALE to round."""
+    return traits_of(op).is_sum and any(t.is_int for row in TABLE[op.op].rows for t in row.types.values())
+
+
+def row_axes(op: str) -> tuple[int, ...]:
+    """The axes of the weights that number the output channels."""
+    weight = TABLE[op].traits.weight
+    assert weight is not None, f"{op} has no weights"
+    return TABLE[op].axes(weight.argument, *weight.rows)
+
+
+def channel_axis(op: str) -> int:
+    """The axis of the weights that runs along the input channels."""
+    weight = TABLE[op].traits.weight
+    assert weight is not None, f"{op} has no weights"
+    return TABLE[op].axes(weight.argument, weight.channels)[0]
+
+
 def rows_of(op: str, weight: Array) -> Array:
     """The weights as [output channel, tap]."""
-    if op == "DEPTHWISE_CONV2D":
-        weight = np.moveaxis(weight, (2, 3), (0, 1))
-        return weight.reshape(weight.shape[0] * weight.shape[1], -1)
-    if op == "MATMUL":
-        return np.moveaxis(weight, 2, 0).reshape(weight.shape[2], -1)
-    return weight.reshape(weight.shape[0], -1)
+    axes = row_axes(op)
+    first = np.moveaxis(weight, axes, range(len(axes)))
+    return first.reshape(math.prod(weight.shape[axis] for axis in axes), -1)
 
 
 def from_rows(op: str, rows: Array, shape: Shape) -> Array:
     """`rows` back in the layout of the operator, whose weights have this shape."""
-    if op == "DEPTHWISE_CONV2D":
-        height, width, channels, multiplier = shape
-        return np.moveaxis(rows.reshape(channels, multiplier, height, width), (0, 1), (2, 3))
-    if op == "MATMUL":
-        return np.moveaxis(rows.reshape(shape[2], shape[0], shape[1]), 0, 2)
-    return rows.reshape(shape)
+    axes = row_axes(op)
+    taps = [size for axis, size in enumerate(shape) if axis not in axes]
+    return np.moveaxis(rows.reshape(*(shape[axis] for axis in axes), *taps), range(len(axes)), axes)
 
 
 def row_qparams(rows: Array, bits: int = 8, *, per_channel: bool = True, power_of_two: bool = False) -> QParams:
@@ -71,7 +99,7 @@ def row_qparams(rows: Array, bits: int = 8, *, per_channel: bool = True, power_o
 
 def has_weights(op: Operator, constants: frozenset[str]) -> bool:
     """Whether an operator multiplies by constant weights; `constants` are the names of the constants."""
-    return op.op in WEIGHTED and op.inputs[1] in constants
+    return is_weighted(op) and op.inputs[1] in constants
 
 
 def usable(quant: QParams | None, rows: int) -> bool:

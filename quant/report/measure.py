@@ -15,7 +15,7 @@ from tosa_engine.watch import KeptTensors
 from ..calibration.statistics import TensorStatistics
 from ..legalize.layers import layers_of
 from ..legalize.quantize import prepared
-from ..legalize.sharing import MOVES
+from ..legalize.sharing import moves_values
 from ..legalize.weights import has_weights, rows_of
 from .errors import common_pairs, quantized_inputs
 from .local import isolated_layers
@@ -176,7 +176,7 @@ def _per_channel(block: Block, name: str) -> bool:
 
 
 def _moves(op: Operator | None) -> bool:
-    return op is not None and op.op in MOVES
+    return op is not None and moves_values(op)
 
 
 def _peaks(block: Block, op: Operator) -> tuple[float, ...]:

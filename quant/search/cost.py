@@ -10,16 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.types import count
+from tosa_engine.spec import macs_of
 
 from ..legalize.layers import FLOAT, INT4, INT8, INT16, layers_of
-from ..legalize.weights import WEIGHTED
+from ..legalize.weights import is_weighted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tosa_engine.graph import Block, Operator
-    from tosa_engine.types import Shape
 
 WHAT: Final = ("both", "macs", "bytes")
 WEIGHT_BITS: Final = {INT4: 4, INT8: 8, INT16: 8, FLOAT: 32}
@@ -44,7 +43,7 @@ class Costs:
 
     def __init__(self, block: Block) -> None:
         self.block, self.layers = block, layers_of(block)
-        self._macs = {id(layer.op): macs_of(block, layer.op) for layer in self.layers}
+        self._macs = {id(layer.op): macs_of(layer.op, block) for layer in self.layers}
         computing, consumers = {id(layer.op): layer.name for layer in self.layers}, block.consumers()
         self._readers = [
             {computing[id(op)] for name in layer.tensors for op in consumers.get(name, []) if id(op) in computing}
@@ -59,7 +58,7 @@ class Costs:
             wide = precision == INT16 or any(precisions[name] == INT16 for name in readers)
             written = 32 if precision == FLOAT else 16 if wide else 8
             size += self.block.tensors[layer.tensors[0]].size * written / 8
-            if layer.op.op in WEIGHTED:
+            if is_weighted(layer.op):
                 weight_bits = WEIGHT_BITS[precision]
                 if layer.op.op == "MATMUL":  # TOSA multiplies matrices of one type
                     weight_bits = {INT16: 16, FLOAT: 32}.get(precision, 8)
@@ -72,23 +71,3 @@ class Costs:
         """The number of constant weights."""
         data = self.block.tensors[op.inputs[1]].data
         return 0 if data is None else data.size
-
-
-def macs_of(block: Block, op: Operator) -> int:
-    """Multiplications of a convolution or MATMUL, 0 for others."""
-    if op.op not in WEIGHTED:
-        return 0
-    x, weight, out = (_shape(block, name) for name in (op.inputs[0], op.inputs[1], op.outputs[0]))
-    if op.op == "MATMUL":
-        return count(out) * x[2]
-    if op.op == "DEPTHWISE_CONV2D":
-        return count(out) * weight[0] * weight[1]
-    if op.op == "TRANSPOSE_CONV2D":
-        return count(x) * weight[0] * weight[1] * weight[2]
-    return count(out) * count(weight[1:])
-
-
-def _shape(block: Block, name: str) -> Shape:
-    found = block.tensors[name].shape
-    assert found is not None
-    return found

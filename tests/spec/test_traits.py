@@ -7,6 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from trait_checks import (
+    Use,
+    counts,
+    fits_axes,
+    has_weight,
+    is_elementwise,
+    is_neutral,
+    is_sum,
+    is_view,
+    looks_outside,
+    moves,
+    multiplies,
+    refused,
+    slides,
+    splits,
+)  # fmt: skip
 
 from tosa_engine.graph import Composite, Operator
 from tosa_engine.kernels import KERNELS
@@ -24,23 +40,6 @@ from tosa_engine.spec.traits import (
     Permuted,
     Reshaped,
     Traits,
-)  # fmt: skip
-
-from .trait_checks import (
-    Use,
-    counts,
-    fits_axes,
-    has_weight,
-    is_elementwise,
-    is_neutral,
-    is_sum,
-    is_view,
-    looks_outside,
-    moves,
-    multiplies,
-    refused,
-    slides,
-    splits,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +11,15 @@ from .common import add_custom, add_model, add_options, import_custom, load_mode
 if TYPE_CHECKING:
     import argparse
 
-    from ..graph import Block, Graph, Operator, Tensor
+    from ..graph import Graph, Tensor
 
 Summary = dict[str, Any]
-# the axes of the second input over which one output element sums
-SUMMED_AXES = {
-    "CONV2D": slice(1, 4), "CONV3D": slice(1, 5), "DEPTHWISE_CONV2D": slice(0, 2), "MATMUL": slice(1, 2),
-}  # fmt: skip
 
 
 def summary(graph: Graph) -> Summary:
     """What `inspect` prints, as plain data. Shapes that can't be inferred are null."""
+    from ..spec import macs_of
+
     blocks = [block for _, block in graph.blocks()]
     tensors = [tensor for block in blocks for tensor in block.tensors.values()]
     operators = Counter(op.op for block in blocks for op in block.operators)
@@ -34,27 +31,12 @@ def summary(graph: Graph) -> Summary:
         "operators": dict(sorted(operators.items())),
         "types": dict(sorted(Counter(t.dtype.name for t in tensors).items())),
         "constant_bytes": sum(t.data.nbytes for t in tensors if t.data is not None),
-        "macs": sum(_macs(op, block) for block in blocks for op in block.operators),
+        "macs": sum(macs_of(op, block) for block in blocks for op in block.operators),
     }
 
 
 def _tensor(tensor: Tensor) -> Summary:
     return {"name": tensor.name, "type": tensor.dtype.name, "shape": tensor.shape and list(tensor.shape)}
-
-
-def _macs(op: Operator, block: Block) -> int:
-    """Multiply-accumulates of the operators that have them: output elements times the products in one sum.
-
-    Each input element of TRANSPOSE_CONV2D meets all weights of its channel.
-    """
-    if op.op == "TRANSPOSE_CONV2D":
-        source, weight = (block.tensors[name].shape for name in op.inputs[:2])
-        return 0 if weight is None or source is None else math.prod(source) * math.prod(weight[:3])
-    summed = SUMMED_AXES.get(op.op)
-    if summed is None:
-        return 0
-    weight, output = block.tensors[op.inputs[1]].shape, block.tensors[op.outputs[0]].shape
-    return 0 if weight is None or output is None else math.prod(output) * math.prod(weight[summed])
 
 
 def _text(found: Summary) -> str:

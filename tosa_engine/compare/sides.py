@@ -12,6 +12,7 @@ from ..formats import graph_suffixes, open_model
 from ..qparams import sidecar
 from ..qparams.arrays import dequantize_array, quantize_array
 from ..runtime.session import Session
+from ..spec import is_constant
 from ..types import of_bits
 from ..watch import KeptTensors
 from . import dumps
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ..formats import Source
     from ..graph import Graph, QParams, Tensor
     from ..types import Array
-
-CONSTANTS = ("CONST", "CONST_SHAPE")
 
 
 @dataclass
@@ -80,7 +79,7 @@ class Model:
 
     def __init__(self, path: str, graph: Graph) -> None:
         self.path, self.graph = path, graph
-        constants = {out for op in graph.main.operators if op.op in CONSTANTS for out in op.outputs}
+        constants = {out for op in graph.main.operators if is_constant(op) for out in op.outputs}
         self.names = [name for name in in_order(graph) if name not in constants]
         self._kept = KeptTensors(graph, self.names)
 

@@ -11,7 +11,7 @@ from .. import oracle, types
 from ..errors import TosaEngineError
 from ..graph import Operator, Tensor, new_graph
 from ..infer import infer
-from ..spec import bind_operator
+from ..spec import bind_operator, is_constant, macs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..types import Array
 
-CONSTANTS: Final = ("CONST", "CONST_SHAPE")
 SLOW: Final = 1 << 22  # multiplications that the oracle takes too long for
 
 
@@ -49,7 +48,7 @@ class Trial:
         while names:
             name = names.pop()
             producer = producers.get(name)
-            if producer is None or producer.op in CONSTANTS or id(producer) in found:
+            if producer is None or is_constant(producer) or id(producer) in found:
                 continue
             if name == self.target or name not in known:
                 found.add(id(producer))
@@ -92,7 +91,7 @@ class Trial:
         """
         try:
             graph, feeds = _alone(call, self.arguments(call) | changed, attributes or {})
-            if _products(call) > SLOW:
+            if macs_of(call.operator, self.block) > SLOW:
                 from ..runtime.session import Session
 
                 return Session(graph, 1).run(None, feeds)[0]
@@ -151,12 +150,3 @@ def _output(call: Call) -> Tensor:
     found = call.tensors[call.spec.outputs[0].name]
     first: Tensor = found[0] if isinstance(found, list) else found
     return first
-
-
-def _products(call: Call) -> int:
-    """Multiplications of a convolution or matrix product; 0 for what the oracle does fast."""
-    if call.spec.name not in ("CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D", "MATMUL"):
-        return 0
-    weight = call.shape_of("B" if call.spec.name == "MATMUL" else "weight")
-    output = call.shape_of("output")
-    return int(np.prod(output)) * int(np.prod(weight)) // max(output[-1], 1)

@@ -13,12 +13,13 @@ import numpy as np
 
 from .. import types
 from ..graph import Operator, Tensor
+from ..spec import TABLE, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..graph import Block, Graph, QParams
-    from ..types import Array, Shape
+    from ..types import Array
 
 CONVOLUTIONS: Final = ("CONV2D", "DEPTHWISE_CONV2D")
 
@@ -64,10 +65,12 @@ def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], g
     gone.update(map(id, taken))
     constants = []
     new_bias = np.broadcast_to(bias.data.astype(np.float64), (channels,)) * affine.gain + affine.offset
-    depthwise = conv.op == "DEPTHWISE_CONV2D"
-    gain = _per_output(affine.gain, weight.shape or (), depthwise=depthwise)
+    trait, entry = traits_of(conv).weight, TABLE[conv.op]
+    assert trait is not None
+    rows = entry.axes(trait.argument, *trait.rows)
+    gain = affine.gain.reshape([n if axis in rows else 1 for axis, n in enumerate(weight.shape or ())])
     scaled = replace(weight, data=(weight.data.astype(np.float64) * gain).astype(np.float32))
-    scaled.quant = _scaled_hint(weight, affine.gain, depthwise=depthwise)
+    scaled.quant = _scaled_hint(weight, affine.gain, rows[0])
     moved = replace(bias, shape=(channels,), data=new_bias.astype(np.float32), quant=None)
     for slot, tensor in ((1, scaled), (2, moved)):
         tensor.name = block.fresh(f"{tensor.name}/folded")
@@ -118,16 +121,11 @@ def _accumulate(affine: _Affine, op: str, values: Array, first: bool) -> None:
         affine.gain, affine.offset = -affine.gain, values - affine.offset
 
 
-def _per_output(gain: Array, shape: Shape, *, depthwise: bool) -> Array:
-    """`gain` shaped to scale weights: [KH,KW,C,M] of DEPTHWISE_CONV2D along C and M, [OC,KH,KW,IC] along axis 0."""
-    return gain.reshape(1, 1, shape[2], shape[3]) if depthwise else gain.reshape(-1, 1, 1, 1)
-
-
-def _scaled_hint(weight: Tensor, gain: Array, *, depthwise: bool) -> QParams | None:
+def _scaled_hint(weight: Tensor, gain: Array, first: int) -> QParams | None:
     quant = weight.quant
     if quant is None:
         return None
-    axis = quant.axis if quant.axis is not None else (2 if depthwise else 0)
+    axis = quant.axis if quant.axis is not None else first
     size = max(gain.size, len(quant.scale))
     scales = np.broadcast_to(np.asarray(quant.scale, np.float64), (size,))
     zeros = np.broadcast_to(np.asarray(quant.zero_point, np.int64), (size,))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..graph import Block, Operator, Tensor, copy_operator, copy_tensor
 from ..lower.views import reshaped
 from ..lower.writer import Writer
-from .layout_rules import RULES
+from .layout_rules import rearrange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ class Walk:
             self.stand_ins[operator.outputs[0]] = (tensor, compose(perms, operator.attributes["perms"]))
         elif operator.op == "RESHAPE":
             self._reshape(operator)
-        elif operator.op not in RULES or not RULES[operator.op](self, operator):
+        elif not rearrange(self, operator):
             inputs = [self.plain(name) for name in operator.inputs]
             self.append(operator, inputs, (), operator.attributes)
 

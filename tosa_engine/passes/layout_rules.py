@@ -1,4 +1,4 @@
-"""How operators work in another layout: one rule per operator that can.
+"""How operators work in another layout: one rule for each kind of operators that can, which their traits tell.
 
 A rule gets the walk of `layout` and an operator of the old block. It appends the operator on stand-ins, all in one
 arrangement `perms`, or returns False to leave the operator in its own layout. Axis i of the old tensors is axis
@@ -7,19 +7,21 @@ perms[i] of the stand-ins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..graph import Composite
 from ..lower.composites import BODIES, ELEMENTWISE, compose
+from ..spec import TABLE, traits_of
+from ..spec.traits import AlongAxis, EachAxis
+from ..types import bool_
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..graph import Operator, Tensor
+    from ..spec.traits import Elementwise
     from ..types import Array
     from .layout import Perms, Walk
-
-    Rule = Callable[[Walk, Operator], bool]
 
 
 def _common(walk: Walk, names: Sequence[str]) -> Perms:
@@ -28,45 +30,61 @@ def _common(walk: Walk, names: Sequence[str]) -> Perms:
     return next((p for p in perms if p != tuple(range(len(p)))), perms[0])
 
 
-def _elementwise(count: int) -> Rule:
-    """The first `count` inputs are arranged, the others (zero points, shifts) stay."""
-
-    def rule(walk: Walk, operator: Operator) -> bool:
-        if operator.attributes.get("per_channel"):
-            return False  # RESCALE's channel is the last axis
-        perms = _common(walk, operator.inputs[:count])
-        inputs = [walk.arranged(n, perms) for n in operator.inputs[:count]]
-        inputs += [walk.plain(n) for n in operator.inputs[count:]]
-        walk.append(operator, inputs, perms, operator.attributes)
-        return True
-
-    return rule
+def _disagree(walk: Walk, names: Sequence[str]) -> bool:
+    """Whether computed operands have several arrangements."""
+    return len({walk.perms(n) for n in names if walk.old.tensors[n].data is None}) > 1
 
 
-def _along_axis(walk: Walk, operator: Operator) -> bool:
-    """Reductions and CONCAT: all inputs are arranged, the attribute `axis` is renamed."""
-    perms = _common(walk, operator.inputs)
-    inputs = [walk.arranged(n, perms) for n in operator.inputs]
-    walk.append(operator, inputs, perms, {**operator.attributes, "axis": perms[operator.attributes["axis"]]})
+def rearrange(walk: Walk, operator: Operator) -> bool:
+    """Append the operator in an arrangement of its inputs; False where its axes can't change places."""
+    if operator.op in BODIES:
+        return _composite(walk, operator)
+    traits = traits_of(operator)
+    if traits.elementwise is not None:
+        return _elementwise(walk, operator, traits.elementwise)
+    if isinstance(traits.axes, AlongAxis) and traits.axes.keeps_rank:
+        return _along_axis(walk, operator, traits.axes.attribute)
+    if isinstance(traits.axes, EachAxis) and not any(e.neutral == 1 for e in traits.axes.entries):
+        return _each_axis(walk, operator, traits.axes)
+    return False  # of what multiplies sizes, too: behind it a transpose has more to move
+
+
+def _elementwise(walk: Walk, operator: Operator, trait: Elementwise) -> bool:
+    """The operands are arranged, the other inputs (zero points, shifts, tables) stay."""
+    if operator.attributes.get(trait.by_channel):
+        return False  # the channel is the last axis
+    places = [TABLE[operator.op].position(name) for name in trait.operands]
+    operands = [operator.inputs[i] for i in places]
+    if _disagree(walk, operands) and any(walk.old.tensors[n].dtype is bool_ for n in (*operands, *operator.outputs)):
+        return False  # a mask made in one layout for several operands in another would need a transpose for each
+    perms = _common(walk, operands)
+    inputs = [walk.arranged(n, perms) if i in places else walk.plain(n) for i, n in enumerate(operator.inputs)]
+    walk.append(operator, inputs, perms, operator.attributes)
     return True
 
 
-def _per_axis(width: int) -> Rule:
-    """PAD and SLICE: constant shape inputs hold `width` entries per axis."""
+def _along_axis(walk: Walk, operator: Operator, attribute: str) -> bool:
+    """All inputs are arranged, the attribute that names the axis is renamed."""
+    perms = _common(walk, operator.inputs)
+    inputs = [walk.arranged(n, perms) for n in operator.inputs]
+    axis = perms[operator.attributes[attribute]]
+    walk.append(operator, inputs, perms, {**operator.attributes, attribute: axis})
+    return True
 
-    def rule(walk: Walk, operator: Operator) -> bool:
-        perms = walk.perms(operator.inputs[0])
-        amounts = operator.inputs[1:2] if operator.op == "PAD" else operator.inputs[1:]
-        data = [walk.old.tensors[n].data for n in amounts]
-        if any(d is None for d in data):
-            return False
-        inputs = [walk.arranged(operator.inputs[0], perms)]
-        inputs += [walk.writer.dims(_arranged_rows(d, perms, width)) for d in data if d is not None]
-        inputs += [walk.plain(n) for n in operator.inputs[1 + len(amounts) :]]
-        walk.append(operator, inputs, perms, operator.attributes)
-        return True
 
-    return rule
+def _each_axis(walk: Walk, operator: Operator, trait: EachAxis) -> bool:
+    """The first input is arranged, and so are the entries for each axis, which have to be constant."""
+    perms, entry = walk.perms(operator.inputs[0]), TABLE[operator.op]
+    widths = {entry.position(e.argument): e.width for e in trait.entries}
+    data = {i: walk.old.tensors[operator.inputs[i]].data for i in widths}
+    if any(d is None for d in data.values()):
+        return False
+    inputs = [walk.arranged(operator.inputs[0], perms)]
+    for i, name in enumerate(operator.inputs[1:], 1):
+        rows = data.get(i)
+        inputs.append(walk.plain(name) if rows is None else walk.writer.dims(_arranged_rows(rows, perms, widths[i])))
+    walk.append(operator, inputs, perms, operator.attributes)
+    return True
 
 
 def _arranged_rows(data: Array, perms: Perms, width: int) -> list[int]:
@@ -95,15 +113,3 @@ def _rebuild(walk: Walk, x: Tensor) -> None:
     assert isinstance(moved, Composite)
     output = walk.new.tensors[moved.outputs[0]]
     moved.body = compose(moved.op, x, output, moved.attributes, moved.location).body
-
-
-_UNARY: Final = ("ABS", "CAST", "CLAMP", "EXP", "IDENTITY", "NEGATE", "RECIPROCAL", "RESCALE", "TABLE")
-_BINARY: Final = ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
-RULES: Final[Mapping[str, Rule]] = {
-    **dict.fromkeys(_UNARY, _elementwise(1)),
-    **dict.fromkeys(_BINARY, _elementwise(2)),
-    **dict.fromkeys(("CONCAT", "REDUCE_MAX", "REDUCE_SUM"), _along_axis),
-    "PAD": _per_axis(2),
-    "SLICE": _per_axis(1),
-    **dict.fromkeys(BODIES, _composite),
-}

@@ -18,22 +18,15 @@ import numpy as np
 from .. import types
 from ..graph import Operator, Tensor
 from ..infer import infer
-from ..spec import (
-    activation_funcs,
-    bind_operator,
-    comparison,
-    ewise_binary,
-    ewise_ternary,
-    ewise_unary,
-    reduction,
-    type_conversion,
-)
+from ..spec import TABLE, bind_operator
+from ..spec.traits import AlongAxis, EachAxis, Permuted, Reshaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..graph import Graph
-    from ..spec.table import Call
+    from ..spec.table import Call, OpSpec
+    from ..spec.traits import Axes, Entries
     from ..types import Array
     from .steps import Plan
 
@@ -41,51 +34,49 @@ IN_CACHE: Final = 16 << 20  # bytes of buffers that a run should do with
 LONG: Final = 4_000_000.0  # nanoseconds of a run, next to which a worker who comes late is no matter
 LEAST_BUSY: Final = 0.85  # of the workers' time, where each does whole parts
 
-WINDOWS: Final = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "TRANSPOSE_CONV2D", "AVG_POOL2D", "MAX_POOL2D", "RESIZE")
-ALONG_AXIS: Final = (*(entry.name for entry in reduction.OPERATORS), "ARGMAX", "REVERSE")
-ELEMENTWISE: Final = tuple(
-    entry.name
-    for family in (activation_funcs, ewise_unary, ewise_binary, ewise_ternary, comparison, type_conversion)
-    for entry in family.OPERATORS
-)
+
+def _is_split(call: Call) -> bool:
+    """Whether an operator computes every sample from the same sample of its inputs alone."""
+    traits = call.spec.traits
+    if traits.elementwise is not None:  # constants have to be the same for all samples
+        read = [call.tensor(name) for name in traits.elementwise.operands]
+        return all(tensor.data is None or tensor.shape[:1] == (1,) for tensor in read if tensor.shape is not None)
+    return bool(traits.batch) and _only_samples(call) and _leaves_alone(call, traits.axes)
 
 
-def _broadcasts(call: Call) -> bool:
-    """Whether constants that are read element by element are the same for all samples."""
-    read = [call.tensors[name] for name in ("input1", "input2", "input3") if name in call.tensors]
-    return all(tensor.data is None or tensor.shape[:1] == (1,) for tensor in read)
+def _only_samples(call: Call) -> bool:
+    """Whether the tensors of samples are computed, and all others constant."""
+    return all(
+        (tensor.data is None) == (argument.name in call.spec.traits.batch)
+        for argument in call.spec.inputs
+        for found in [call.tensors[argument.name]]
+        for tensor in (found if isinstance(found, list) else [found])
+    )
 
 
-def _computed(call: Call) -> bool:
-    """Whether the tensors of samples are no constants."""
-    names = [argument.name for argument in call.spec.inputs if argument.name in ("input", "input1", "A", "B")]
-    found = [call.tensors[name] for name in names]
-    return all(t.data is None for one in found for t in (one if isinstance(one, list) else [one]))
+def _leaves_alone(call: Call, axes: Axes | None) -> bool:
+    """Whether nothing is done along axis 0."""
+    if isinstance(axes, AlongAxis):
+        return bool(call[axes.attribute] != 0)
+    if isinstance(axes, Permuted):
+        return bool(call[axes.attribute][0] == 0)
+    return not isinstance(axes, EachAxis) or all(_is_neutral(call, entries) for entries in axes.entries)
 
 
-def _window(call: Call) -> bool:
-    weight = call.tensors.get("weight")
-    return _computed(call) and (weight is None or weight.data is not None)
+def _is_neutral(call: Call, entries: Entries) -> bool:
+    values = call.constant(entries.argument)
+    assert values is not None
+    wanted = call.shape_of(call.spec.inputs[0].name)[0] if entries.neutral is None else entries.neutral
+    return bool((values.reshape(-1)[: entries.width] == wanted).all())
 
 
-def _same(call: Call, argument: str, place: slice, value: int) -> bool:
-    """Whether a constant says of axis 0 what leaves samples alone."""
-    values = call.constant(argument)
-    return _computed(call) and values is not None and bool((values.reshape(-1)[place] == value).all())
-
-
-ALONE: Final[Mapping[str, Callable[[Call], bool]]] = {
-    **dict.fromkeys(WINDOWS, _window),
-    **dict.fromkeys((*ELEMENTWISE, "IDENTITY"), _broadcasts),
-    **dict.fromkeys((*ALONG_AXIS, "CONCAT"), lambda call: bool(call.axis != 0) and _computed(call)),
-    "MATMUL": _computed,
-    "TRANSPOSE": lambda call: bool(call.perms[0] == 0) and _computed(call),
-    "RESHAPE": lambda call: _same(call, "shape", slice(0, 0), 0),
-    "SLICE": lambda call: _same(call, "start", slice(0, 1), 0) and _same(call, "size", slice(0, 1), call.shape1[0]),
-    "PAD": lambda call: _same(call, "padding", slice(0, 2), 0),
-    "TILE": lambda call: _same(call, "multiples", slice(0, 1), 1),
-}
-SIZES: Final = {"RESHAPE": 1, "SLICE": 2}  # the input that names the size of the output
+def _sizes(entry: OpSpec) -> int | None:
+    """The input that has the size of the result along axis 0, if there is one."""
+    axes = entry.traits.axes
+    if isinstance(axes, Reshaped):
+        return entry.position(axes.argument)
+    named = [e.argument for e in axes.entries if e.neutral is None] if isinstance(axes, EachAxis) else []
+    return entry.position(named[0]) if named else None
 
 
 def batch_of(graph: Graph) -> int:
@@ -97,7 +88,7 @@ def batch_of(graph: Graph) -> int:
     if batch == 1:
         return 1
     calls = [bind_operator(operator, block, graph) for operator in block.operators]
-    alone = all(call.spec.is_constant or ALONE.get(call.spec.name, _meets)(call) for call in calls)
+    alone = all(call.spec.is_constant or _is_split(call) for call in calls)
     return batch if alone else 1
 
 
@@ -107,17 +98,14 @@ def _rows(tensor: Tensor) -> int:
     return shape[0] if len(shape) > 1 else 1
 
 
-def _meets(call: Call) -> bool:
-    return False
-
-
 def with_batch(graph: Graph, samples: int) -> Graph:
     """A graph whose samples don't meet for another number of them."""
     part = graph.copy()
     block, batch = part.main, batch_of(graph)
     for operator in block.operators:
-        if operator.op in SIZES:
-            _resize(part, operator, SIZES[operator.op], lambda rows: rows // batch * samples)
+        place = _sizes(TABLE[operator.op])
+        if place is not None:
+            _resize(part, operator, place, lambda rows: rows // batch * samples)
     for tensor in block.tensors.values():
         if tensor.data is None and tensor.shape is not None:
             tensor.shape = (tensor.shape[0] // batch * samples, *tensor.shape[1:])

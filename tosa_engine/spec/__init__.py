@@ -6,7 +6,6 @@ which are in no table.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 from ..errors import Unsupported, raise_all
@@ -84,7 +83,7 @@ def macs_of(operator: Operator, block: Block) -> int:
     weights = shapes[weight.argument]
     if weights is None or not sizes.keys() >= set(weight.positions):
         return 0
-    return math.prod(weights) * math.prod(sizes[letter] for letter in weight.positions)
+    return weight.products(weights, sizes)
 
 
 __all__ = [

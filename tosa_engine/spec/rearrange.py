@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .. import types
 from ..types import bool_, i8, i16, i32
 from .case import Case
@@ -59,11 +61,6 @@ def _reverse_example(r: Row) -> Case:
     return Case("REVERSE").input("input1", t, (2, 3)).set(axis=1).output("output", t, (2, 3))
 
 
-def _reverse(c: Bound) -> View:
-    backwards = (slice(None),) * c["axis"] + (slice(None, None, -1),)
-    return lambda x: x[backwards]
-
-
 REVERSE = OpSpec(
     name="REVERSE",
     code=58,
@@ -73,7 +70,7 @@ REVERSE = OpSpec(
     attributes=(Attribute("axis", "i32", 0),),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
-    traits=view(_reverse, AlongAxis("axis", keeps_rank=True)),
+    traits=view(lambda c: lambda x: np.flip(x, c["axis"]), AlongAxis("axis", keeps_rank=True)),
     shapes=lambda c: [c["shape"]],
     checks=(
         Check(
@@ -245,10 +242,6 @@ def _transpose_example(r: Row) -> Case:
     return Case("TRANSPOSE").input("input1", t, (2, 3, 4)).set(perms=(2, 0, 1)).output("output", t, (4, 2, 3))
 
 
-def _transpose(c: Bound) -> View:
-    return lambda x: x.transpose(c["perms"])
-
-
 TRANSPOSE = OpSpec(
     name="TRANSPOSE",
     code=61,
@@ -258,7 +251,7 @@ TRANSPOSE = OpSpec(
     attributes=(Attribute("perms", "i32[rank]", 0),),
     outputs=OUTPUTS,
     rows=rows("PRO-INT"),
-    traits=view(_transpose, Permuted("perms")),
+    traits=view(lambda c: lambda x: x.transpose(c["perms"]), Permuted("perms")),
     shapes=lambda c: [known(_permuted(c))],
     checks=(
         Check(

@@ -224,6 +224,12 @@ class Call:
         assert shape is not None
         return shape
 
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates."""
+        weight = self.spec.traits.weight
+        return 0 if weight is None else weight.products(self.shape_of(weight.argument), self)
+
     def region(self, attribute: str) -> Block | None:
         """The block of the region that an attribute names; None where there is none."""
         region = self.graph.region(self.names[attribute]) if self.graph is not None else None

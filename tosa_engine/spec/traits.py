@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     View = Callable[[Array], Array]
 
 
-class Bound(Protocol):
-    """What a trait asks of a `table.Call`: the values of letters, sizes and attributes, constants, and shapes."""
+class Sizes(Protocol):
+    """The values of letters, by their names."""
 
     def __getitem__(self, name: str) -> Any: ...
+
+
+class Bound(Sizes, Protocol):
+    """What a trait asks of a `table.Call`: the values of letters, sizes and attributes, constants, and shapes."""
 
     def constant(self, argument: str) -> Array | None: ...
 
@@ -119,6 +123,10 @@ class Weight:
     channels: str
     bias: str
     positions: tuple[str, ...]
+
+    def products(self, weights: Shape, sizes: Sizes) -> int:
+        """Multiply-accumulates: of each weight at every position."""
+        return math.prod(weights) * math.prod(int(sizes[letter]) for letter in self.positions)
 
 
 class Outside(Enum):

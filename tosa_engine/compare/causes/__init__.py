@@ -48,7 +48,7 @@ def find(trial: Trial) -> list[Cause]:
     found: list[Cause] = []
     for call in trial.calls:
         for one in HYPOTHESES:
-            if not one.concerns(call.spec.name):
+            if not one.concerns(call.spec):
                 continue
             for text, output in one.suspects(trial, call):
                 target = None if output is None else trial.target_if(call.operator.outputs[0], output)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...spec.table import Call
+    from ...spec.table import Call, OpSpec
+    from ...spec.traits import Traits
     from ...types import Array
     from ..trial import Trial
 
@@ -20,24 +21,31 @@ Suspects = Callable[["Trial", "Call"], Iterator[tuple[str, "Array | None"]]]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """`operators` are those that it is about (none: all); `suspects(trial, call)` yields (text, the output then)."""
+    """`operators` are those that it is about, or those whose traits are `having` what it takes (neither: all);
+    `suspects(trial, call)` yields (text, the output then).
+    """
 
     label: str
     operators: tuple[str, ...]
+    having: Callable[[Traits], bool] | None
     suspects: Suspects
 
-    def concerns(self, operator: str) -> bool:
-        return not self.operators or operator in self.operators
+    def concerns(self, entry: OpSpec) -> bool:
+        if self.having is not None:
+            return self.having(entry.traits)
+        return not self.operators or entry.name in self.operators
 
 
 HYPOTHESES: list[Hypothesis] = []
 
 
-def hypothesis(label: str, *operators: str) -> Callable[[Suspects], Suspects]:
+def hypothesis(
+    label: str, *operators: str, having: Callable[[Traits], bool] | None = None
+) -> Callable[[Suspects], Suspects]:
     """Put a function into the list."""
 
     def register(function: Suspects) -> Suspects:
-        HYPOTHESES.append(Hypothesis(label, operators, function))
+        HYPOTHESES.append(Hypothesis(label, operators, having, function))
         return function
 
     return register

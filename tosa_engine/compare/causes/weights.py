@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,25 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...spec.table import Call
+    from ...spec.traits import Traits
     from ...types import Array
     from ..trial import Trial
 
     Found = Iterator[tuple[str, Array | None]]
 
-CONVOLUTIONS: Final = ("CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D")
-AXES: Final = {
-    "CONV2D": ("OC", "KH", "KW", "IC"), "CONV3D": ("OC", "KD", "KH", "KW", "IC"),
-    "DEPTHWISE_CONV2D": ("KH", "KW", "C", "M"), "TRANSPOSE_CONV2D": ("OC", "KH", "KW", "IC"), "MATMUL": ("N", "C", "W"),
-}  # fmt: skip
+
+def _is_convolution(traits: Traits) -> bool:
+    return traits.weight is not None and traits.window is not None
 
 
-@hypothesis("transposed weight", *CONVOLUTIONS, "MATMUL")
+@hypothesis("transposed weight", having=lambda traits: traits.weight is not None)
 def transposed(trial: Trial, call: Call) -> Found:
     """The bytes of the weight in another order of its axes, read as if they were in the right one."""
-    argument = "B" if call.spec.name == "MATMUL" else "weight"
-    if call.tensor(argument).data is None:
+    trait = call.spec.traits.weight
+    if trait is None or call.tensor(trait.argument).data is None:
         return
-    weight, names = trial.array(call, argument), AXES[call.spec.name]
+    weight, names = trial.array(call, trait.argument), call.spec.letters(trait.argument)
     seen = {weight.tobytes()}
     for order in sorted(itertools.permutations(range(weight.ndim)), key=lambda o: sum(i != a for i, a in enumerate(o))):
         other = np.ascontiguousarray(weight.transpose(order)).reshape(weight.shape)
@@ -40,26 +39,27 @@ def transposed(trial: Trial, call: Call) -> Found:
             written = ", ".join(names[i] for i in order)
             yield (
                 f"transposed weight: axes [{written}] instead of [{', '.join(names)}]",
-                trial.again(call, **{argument: other}),
+                trial.again(call, **{trait.argument: other}),
             )
 
 
-@hypothesis("flipped weight", *CONVOLUTIONS)
+@hypothesis("flipped weight", having=_is_convolution)
 def flipped(trial: Trial, call: Call) -> Found:
-    names = AXES[call.spec.name]
-    axes = [i for i, name in enumerate(names) if name.startswith("K")]
+    window = call.spec.traits.window
+    axes = call.spec.axes("weight", *window.kernel) if window is not None else ()
     weight = trial.array(call, "weight")
     if any(weight.shape[i] > 1 for i in axes):
-        yield "weight flipped along its window", trial.again(call, weight=np.flip(weight, tuple(axes)))
+        yield "weight flipped along its window", trial.again(call, weight=np.flip(weight, axes))
 
 
-@hypothesis("convolution's input zero point", *CONVOLUTIONS)
+@hypothesis("convolution's input zero point", having=_is_convolution)
 def input_zp(trial: Trial, call: Call) -> Found:
     zero = trial.array(call, "input_zp")
     if not zero.any():
         return
     yield f"input zero point {zero[0]} not subtracted", trial.again(call, input_zp=np.zeros_like(zero))
-    if call.has("pad") and any(call.pad) and call.spec.name != "TRANSPOSE_CONV2D":
+    window = call.spec.traits.window
+    if window is not None and not window.transposed and any(call.pad):
         values, pad = trial.array(call, "input"), call.pad
         around = [(0, 0), *zip(pad[::2], pad[1::2], strict=True), (0, 0)]
         bare = np.pad(values, around)
@@ -69,14 +69,14 @@ def input_zp(trial: Trial, call: Call) -> Found:
         )
 
 
-@hypothesis("bias", *CONVOLUTIONS)
+@hypothesis("bias", having=lambda traits: traits.weight is not None and traits.weight.bias == "bias")
 def bias(trial: Trial, call: Call) -> Found:
     values = trial.array(call, "bias")
     if values.any():
         yield "no bias", trial.again(call, bias=np.zeros_like(values))
 
 
-@hypothesis("padding", *CONVOLUTIONS[:3], "MAX_POOL2D", "AVG_POOL2D")
+@hypothesis("padding", having=lambda traits: traits.window is not None and not traits.window.transposed)
 def padding(trial: Trial, call: Call) -> Found:
     pad = call.pad
     swapped = tuple(pad[i ^ 1] for i in range(len(pad)))

@@ -50,20 +50,9 @@ class DotProducts:
 
 def kernel_size(call: Call) -> int:
     """KS: how many products one output element adds up ("Floating-Point Operator Test Data", Appendix A)."""
-    name = call.spec.name
-    if name in ("CONV2D", "TRANSPOSE_CONV2D"):
-        return int(call.KH * call.KW * call.IC)
-    if name == "CONV3D":
-        return int(call.KD * call.KH * call.KW * call.IC)
-    if name == "DEPTHWISE_CONV2D":
-        return int(call.KH * call.KW)
-    if name == "AVG_POOL2D":
-        return int(call.kernel_y * call.kernel_x)
-    if name == "MATMUL":
-        return int(call.C)
-    if name == "REDUCE_SUM":
-        return int(call.shape1[call.axis])
-    return int(call.H * call.W * {"FFT2D": 2, "RFFT2D": 1}[name])
+    terms = call.spec.traits.terms
+    assert terms is not None, f"{call.spec.name} adds up nothing"
+    return terms(call)
 
 
 def rounding_count(kernel_size: int, acc_t: DType, out_t: DType, bias: bool) -> int:

@@ -171,14 +171,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "REDUCE_PRODUCT": Rule("REDUCE_PRODUCT", "half a unit for each factor", _reduce_product),
     "RESIZE": Rule("RESIZE", "20 units or 0.6 % of the largest input; NEAREST exact", _resize),
     "CAST": Rule("CAST", "rounded to nearest or towards zero; from integers 0.5 units", _cast),
-    **dict.fromkeys(
-        ("AVG_POOL2D", "CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "FFT2D", "MATMUL", "REDUCE_SUM", "RFFT2D",
-         "TRANSPOSE_CONV2D"), DOT_PRODUCT,
-    ),
 }  # fmt: skip
 
 
 def rule_of(name: str) -> Rule:
-    """The rule of an operator's floating-point results; everything without one of its own is exact."""
+    """The rule of an operator's floating-point results: its own, that of dot products where it adds up, else exact."""
     assert name in TABLE, f"no operator {name}"
-    return RULES.get(name, EXACT)
+    return RULES.get(name, EXACT if TABLE[name].traits.terms is None else DOT_PRODUCT)

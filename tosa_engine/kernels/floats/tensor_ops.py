@@ -15,7 +15,6 @@ from ..tile.packing import (
     TILES,
     buffer_sizes,
     flatten_pointwise,
-    macs,
     pack_panels,
     per_channel_bias,
     split,
@@ -74,7 +73,7 @@ def conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) ->
 
     packed, starts = buffer_sizes(g)
     scratch = ((np.dtype(np.float32), 64 if place == 1 else packed), (np.dtype(np.int64), starts))
-    return Work(units, macs(call) / SPEED, bind, scratch)
+    return Work(units, call.macs / SPEED, bind, scratch)
 
 
 def depthwise_conv2d_fp32(call: Call, limits: Limits = NO_LIMITS, narrow: bool = False) -> Work:

@@ -13,7 +13,6 @@ from ..tile.geometry import geometry
 from ..tile.packing import (
     buffer_sizes,
     flatten_pointwise,
-    macs,
     pack_panels,
     per_channel_bias,
     split,
@@ -83,4 +82,4 @@ def conv2d_int48(call: Call, epilogue: Epilogue | None = None) -> Work:
         (np.dtype(np.int16), packed), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE),
         (np.dtype(np.int64), TILE),
     )  # fmt: skip
-    return Work(units, macs(call) / 60 + 1.0 * call.N * call.OH * call.OW * call.OC, bind, scratch)
+    return Work(units, call.macs / 60 + 1.0 * call.N * call.OH * call.OW * call.OC, bind, scratch)

@@ -14,7 +14,6 @@ from ..tile.geometry import geometry
 from ..tile.packing import (
     buffer_sizes,
     flatten_pointwise,
-    macs,
     pack_panels,
     per_channel_bias,
     split_finely,
@@ -55,4 +54,4 @@ def conv2d_two_outputs(call: Call, first: Epilogue, second: Epilogue) -> Work | 
     elements, starts = buffer_sizes(g)
     elements = 64 if g[at.IN_PLACE] else elements
     scratch = ((np.dtype(np.int16), elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
-    return Work(units, macs(call) / 60 + 0.3 * call.N * call.OH * call.OW * call.OC, bind, scratch)
+    return Work(units, call.macs / 60 + 0.3 * call.N * call.OH * call.OW * call.OC, bind, scratch)

@@ -17,7 +17,6 @@ from .packing import (
     Panels,
     buffer_sizes,
     flatten_pointwise,
-    macs,
     pack_panels,
     per_channel_bias,
     split_finely,
@@ -81,6 +80,6 @@ def conv2d_tiled(
     elements = 64 if g[at.IN_PLACE] else elements
     scratch = ((b.dtype, elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
     speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
-    cost = macs(call) / speed + 0.15 * call.N * call.OH * call.OW * call.OC
+    cost = call.macs / speed + 0.15 * call.N * call.OH * call.OW * call.OC
     least = 1 if g[at.IN_PLACE] else max(1, g[at.GROUPS] // 2)  # groups of panels read the same packed rows
     return Work(units, cost, bind, scratch, least_units=least)

@@ -141,7 +141,3 @@ def panels_of_runs(weight: Array, runs: int, group: int, dtype: type) -> Array:
 
 def per_channel_bias(call: Call, channels: int) -> Array:
     return np.ascontiguousarray(np.broadcast_to(constant(call, "bias"), (channels,)))
-
-
-def macs(call: Call) -> float:
-    return float(call.N * call.OH * call.OW * call.OC * call.KH * call.KW * call.IC)

@@ -62,12 +62,13 @@ def trim(call: Call) -> Call:
     """The operator with a smaller kernel and less padding where that changes no result; else the operator itself."""
     axes = [axis for axis in AXES if call.has(f"stride_{axis}")]
     parts = [kept(call, axis) for axis in axes]
-    sizes = [call[f"K{AXES[axis][0]}"] for axis in axes]
+    letters = [f"K{AXES[axis][0]}" for axis in axes]
+    sizes = [call[letter] for letter in letters]
     if all(part == slice(0, size) for part, size in zip(parts, sizes, strict=True)):
         return call
     weight = call.tensor("weight")
-    where = (*parts,) if call.spec.name == "DEPTHWISE_CONV2D" else (slice(None), *parts)
-    data = constant(call, "weight")[where]
+    where = dict(zip(call.spec.axes("weight", *letters), parts, strict=True))
+    data = constant(call, "weight")[tuple(where.get(axis, slice(None)) for axis in range(len(weight.shape or ())))]
     pad = list(call.pad)
     for i, (axis, part, size) in enumerate(zip(axes, parts, sizes, strict=True)):
         pad[2 * i] -= part.start * call[f"dilation_{axis}"]

@@ -42,7 +42,7 @@ from .._jit.variants import Variant, variant
 from ..scale.epilogue import Parameters, parameters
 from ..scale.places import BIAS, DOUBLES, HIGH_WORDS, RIGHT, ZERO_POINT
 from ..shared_constants import shared
-from ..tile.packing import macs, per_channel_bias
+from ..tile.packing import per_channel_bias
 from ..work import LEAST_UNITS, Epilogue, Loop, Work, aligned, constant, flat
 from . import places as at
 from .matrices import G
@@ -97,7 +97,7 @@ def worth(call: Call, simd: Variant) -> bool:
     """Whether the transform takes less time than the direct form, which adds up 215 products a nanosecond with VNNI
     (four to a lane) and 110 without (two to a lane). Measured on x86; elsewhere the direct form stays.
     """
-    direct = macs(call) / (215 if any("vnni" in need for need in simd.needs) else 110)
+    direct = call.macs / (215 if any("vnni" in need for need in simd.needs) else 110)
     return simd.native and simd.x86 and nanoseconds(call, simd) < direct
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...spec.traits import Memory
 from ..single import kernel_of
 from .arena import most_needed
 from .liveness import bytes_of, lifetimes, resolve
@@ -37,7 +38,7 @@ class Sharing:
     @staticmethod
     def is_contiguous(step: Step) -> bool:
         call = step.calls[-1]
-        return call.spec.name == "CONCAT" and all(n == 1 for n in call.shape_of("output")[: call.axis])
+        return call.spec.traits.memory is Memory.PARTS and all(n == 1 for n in call.shape_of("output")[: call.axis])
 
     def joined(self, step: Step) -> Step:
         target, start = step.output, 0

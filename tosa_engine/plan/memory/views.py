@@ -39,23 +39,10 @@ class Origin:
 
 def view_of(call: Call) -> View | None:
     """What an operator does as a view of its first input; None where it computes, or its constants aren't known."""
-    if call.spec.name not in ("RESHAPE", "TRANSPOSE", "SLICE", "REVERSE", "IDENTITY"):
+    moves = call.spec.traits.moves
+    if moves is None or moves.view is None:
         return None
-    if not is_known(call):
-        return None
-    if call.spec.name == "TRANSPOSE":
-        return lambda x: x.transpose(call.perms)
-    if call.spec.name == "SLICE":
-        start, size = call.constant("start"), call.constant("size")
-        assert start is not None
-        assert size is not None
-        region = tuple(slice(int(a), int(a) + int(n)) for a, n in zip(start, size, strict=True))
-        return lambda x: x[region]
-    if call.spec.name == "REVERSE":
-        backwards = (slice(None),) * call.axis + (slice(None, None, -1),)
-        return lambda x: x[backwards]
-    shape = call.shape_of("output")
-    return lambda x: x.reshape(shape)
+    return moves.view(call) if is_known(call) else None
 
 
 class Moves:

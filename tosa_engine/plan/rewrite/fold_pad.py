@@ -25,6 +25,7 @@ import numpy as np
 from ...graph import Operator
 from ...infer import levels, violations
 from ...spec.bind import bind
+from ...spec.traits import Outside
 from ...target import Target
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from ...spec.table import Call
     from ...target import Level
 
-WINDOWS = ("CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "MAX_POOL2D")
-CUT = ("CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D")
+CUT = ("CONV2D", "DEPTHWISE_CONV2D", "MAX_POOL2D")  # whose kernels end their windows where the output does
 
 
 class Padding:
@@ -84,9 +84,15 @@ class Padding:
 def padding(pad: Call, reader: Call) -> list[int] | None:
     """What a PAD adds at both ends of each axis; None where the reader wouldn't do the same."""
     value, amounts = pad.constant("pad_const"), pad.constant("padding")
-    if value is None or amounts is None or reader.spec.name not in WINDOWS:
+    if value is None or amounts is None or outside_of(reader) not in (Outside.ZERO, Outside.LEAST):
         return None
     return [int(n) for n in amounts] if is_outside(reader, value.reshape(-1)[0]) else None
+
+
+def outside_of(call: Call) -> Outside | None:
+    """What an operator's windows see outside of its input; None where it has no windows."""
+    window = call.spec.traits.window
+    return None if window is None else window.outside
 
 
 def cut(part: Call, reader: Call) -> list[int] | None:
@@ -107,17 +113,20 @@ def is_outside(call: Call, value: Any) -> bool:
         return is_outside_of_floats(call, float(value))
     if not dtype.is_int:
         return False
-    if call.spec.name == "MAX_POOL2D":
+    if outside_of(call) is Outside.LEAST:
         return int(value) == dtype.minimum
-    zero = call.constant("input_zp")
+    zero = call.constant("input_zp") if "input_zp" in call.tensors else np.zeros(1)
     return zero is not None and int(zero.reshape(-1)[0]) == int(value)
 
 
 def is_outside_of_floats(call: Call, value: float) -> bool:
-    if call.spec.name == "MAX_POOL2D":
+    if outside_of(call) is Outside.LEAST:
         return value == -math.inf and call.nan_mode == "PROPAGATE"
-    weight, bias = call.constant("weight"), call.constant("bias")
-    if value != 0.0 or weight is None or bias is None:
+    trait = call.spec.traits.weight
+    if trait is None or value != 0.0:
+        return False
+    weight, bias = call.constant(trait.argument), call.constant(trait.bias)
+    if weight is None or bias is None:
         return False
     weight, bias = weight.astype(np.float32), bias.astype(np.float32)
     return bool(np.isfinite(weight).all() and not np.signbit(bias[bias == 0.0]).any())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...kernels import then_in_place
 from ...kernels.work import Effect
+from ...spec.traits import Memory
 from ..memory.liveness import bytes_of
 from ..memory.views import view_of
 from ..single import is_known, kernel_of
@@ -77,6 +78,6 @@ def can_go_on(step: Step, analysis: Analysis) -> bool:
     call = step.calls[0]
     if len(step.calls) > 1:  # fused: proved
         return True
-    moves = view_of(call) is not None or call.spec.name == "CONCAT"
+    moves = view_of(call) is not None or call.spec.traits.memory is Memory.PARTS
     known = call.spec.pure and is_known(call)
     return known and not moves and (not call.spec.requires or analysis.proved(call))

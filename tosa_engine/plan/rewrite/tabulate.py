@@ -17,7 +17,6 @@ from ... import types
 from ...graph import Block, Graph, Operator, Region, Tensor
 from ...passes import folding
 from ...spec import bind_operator
-from ..batch import ELEMENTWISE
 from ..single import is_known
 
 if TYPE_CHECKING:
@@ -164,12 +163,13 @@ def _written(call: Call) -> Tensor:
 
 def is_elementwise(call: Call) -> bool:
     """Whether an operator computes each element from those at the same place, and from constants of one element."""
-    if call.spec.name != "RESHAPE" and call.spec.name not in ELEMENTWISE:
+    each, moves = call.spec.traits.elementwise, call.spec.traits.moves
+    if call.spec.name != "RESHAPE" and (each is None or (moves is not None and moves.view is not None)):
         return False
     output = _written(call)
     if not is_known(call) or output.dtype.is_float:
         return False
-    if call.spec.name == "RESCALE" and call.per_channel:
+    if each is not None and each.by_channel and call[each.by_channel]:
         return False
     return all(
         t.size == (output.size if t.data is None else 1) for t in _read(call) if t is not call.tensors.get("table")
