@@ -24,10 +24,11 @@ def record_of(graph: Graph) -> Record:
     source places of tensors stay behind.
 
     Raises:
-        Unsupported: operators that the op table lacks (one of many as `Problems`): their attributes aren't known.
+        Unsupported: operators that the op table lacks, or the schema (several as `Problems`).
         GraphError: attributes or values that the file can't hold.
     """
-    unknown = {op.op: op for _, block in graph.blocks() for op in block.operators if op.op not in TABLE}
+    known = TABLE.keys() & schema.OP.values.keys()
+    unknown = {op.op: op for _, block in graph.blocks() for op in block.operators if op.op not in known}
     problems: list[TosaEngineError] = [
         Unsupported(f"no operator {op.op}: it can't be written", node=op.name) for op in unknown.values()
     ]
