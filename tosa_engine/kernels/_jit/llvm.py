@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import LLVM, ir
+from .compile import LLVM, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

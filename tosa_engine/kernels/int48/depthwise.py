@@ -15,8 +15,8 @@ from ..tile import geometry as at
 from ..tile.geometry import Geometry, geometry
 from ..tile.packing import buffer_sizes, per_channel_bias, split, window_geometry
 from ..work import Loop, Work, aligned, constant, flat
+from .places import LANE_ORDER, MR
 from .prepare import narrowest, scaling_numbers, steps_at_once
-from .taps import LANE_ORDER, MR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,8 @@ from ..scale.wide import wide_rows
 from ..tile.geometry import BLOCK, BLOCKS, CHANNELS, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, SEGMENTS, STEPS, WIDTH
 from ..tile.loops import from_input, group_panels, pack_block, row_starts, straight
 from ..tile.micro_kernel import sums_pairs
-from .taps import MR, window_rows
+from .places import MR
+from .taps import window_rows
 
 if TYPE_CHECKING:
     from ...types import Array

@@ -48,7 +48,7 @@ def steps_at_once(weight: Array) -> int:
 
 
 def scaling_numbers(epilogue: Epilogue | None, bias: Array) -> Array:
-    """What int48 sums are scaled by: see `scale_wide`."""
+    """What int48 sums are scaled by: see `scale.wide`."""
     if epilogue is None:
         return np.concatenate([[0, 0, 0, 0], bias]).astype(np.int64)
     multiplier, shift = (np.broadcast_to(a, bias.shape).astype(np.int64) for a in (epilogue.multiplier, epilogue.shift))

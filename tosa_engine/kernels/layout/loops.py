@@ -67,7 +67,7 @@ def is_transposed(g: Array, planes: int, rows: int, step: int, pace: int) -> boo
 
 @jit
 def copy(x: Array, g: Array, out: Array, low: int, high: int) -> int:
-    """Copy along three axes or more; a unit is one index of the first. See `data_layout.axes` for g."""
+    """Copy along three axes or more; a unit is one index of the first. See `copies.axes` for g."""
     last = len(g) - AXES
     rows, row_step, row_pace = g[last - 3], g[last - 2], g[last - 1]
     count, step, pace = g[last], g[last + 1], g[last + 2]

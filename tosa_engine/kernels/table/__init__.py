@@ -1,4 +1,4 @@
-"""TABLE of int8 and of int16, and the latter with a RESCALE behind it.
+"""TABLE of int8 and of int16, and the latter with a RESCALE after it.
 
 Unit of work: `work.BLOCK` elements.
 Layout: 256 entries of int8 as they are. Of 513 entries of int16, 512 and their slopes, then the bytes of both, as

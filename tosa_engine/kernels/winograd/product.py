@@ -142,7 +142,7 @@ def _sums_of_bytes(builder: Builder, w: Value, at: int, factors: tuple[int, int]
 
 
 def _line_of_weights(builder: Builder, i: int, w: Value) -> list[Value]:
-    """Row i of REDUCED g, for weights in the order of `winograd.for_few`."""
+    """Row i of REDUCED g, for weights in the order of `prepare.for_few`."""
     first, middle, last = (int(factor) for factor in REDUCED[i])
     size = 2 * FEWEST_LANES
     found = [_sums_of_bytes(builder, w, column * 2 * size, (first, last)) for column in range(3)]
@@ -161,7 +161,7 @@ def emit_few(
 ) -> None:  # fmt: skip
     """m[row, point (i, j), column] for all j, a vector of columns and `rows` rows, of which `wide` ones have all j.
 
-    `v` points to 32 bits, and `w` to the bytes of `winograd.for_few`. Meanwhile, bytes from `ahead` on are brought
+    `v` points to 32 bits, and `w` to the bytes of `prepare.for_few`. Meanwhile, bytes from `ahead` on are brought
     to the second-level cache.
     """
     lanes, columns = variant.lanes, columns_of(variant.lanes)
