@@ -20,6 +20,13 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+# Files that compile most, or start processes that do, come first, so that no worker is left with one at the end.
+HEAVY = (
+    "test_kernels.py", "test_epilogues.py", "test_fuse_rescaled.py", "test_int48.py", "test_depthwise.py",
+    "test_winograd.py", "test_walk.py", "test_warmup.py", "test_coverage.py", "test_elementary.py", "test_tables.py",
+    "test_session.py", "test_graph.py", "test_tabulate.py", "test_benchmarks.py", "test_proofs.py", "test_replay.py",
+    "test_fit.py", "test_loops.py", "test_soundness.py", "test_fuse_narrow.py", "test_elementwise.py",
+)  # fmt: skip
 REPORT = pytest.StashKey[list[str]]()
 
 
@@ -27,6 +34,10 @@ REPORT = pytest.StashKey[list[str]]()
 def report(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Adds a line to the end of the test run: what is worth knowing but doesn't fail."""
     return pytestconfig.stash.setdefault(REPORT, []).append
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: HEAVY.index(item.path.name) if item.path.name in HEAVY else len(HEAVY))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -84,6 +84,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow("two processes compile a network each")
 def test_processes_that_fill_a_cache_at_once_both_succeed_and_a_third_finds_all(
     model: Path, warmed: tuple[Path, list[Ended]], report: Callable[[str], None]
 ) -> None:
@@ -98,6 +99,7 @@ def test_processes_that_fill_a_cache_at_once_both_succeed_and_a_third_finds_all(
     report(f"warmup: two at once {', '.join(f'{e.seconds:.1f} s' for e in both)}; then {third.seconds:.1f} s")
 
 
+@pytest.mark.slow("uses the cache that two processes fill")
 def test_what_is_kept_and_where_is_told(model: Path, warmed: tuple[Path, list[Ended]]) -> None:
     cache, both = warmed
     (folder,) = cache.iterdir()

@@ -147,6 +147,7 @@ def test_each_vector_unit_equals_oracle(op: str, row: str, variant: str, monkeyp
     run()
 
 
+@pytest.mark.slow("every unit compiles every loop of floats")
 @pytest.mark.skipif(not has("avx2", "fma"), reason="no AVX2 here")
 @pytest.mark.parametrize(("op", "row"), [k for k in TILED if "fp32" in k[1]])
 def test_float_bytes_are_the_same_on_every_vector_unit(op: str, row: str, monkeypatch: pytest.MonkeyPatch) -> None:

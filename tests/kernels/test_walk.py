@@ -288,6 +288,7 @@ def test_a_process_ends_while_helpers_wait() -> None:
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+@pytest.mark.slow("a process compiles the walk and a network")
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     code = """
         import numpy as np

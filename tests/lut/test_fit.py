@@ -65,6 +65,7 @@ def test_fitted_tables_are_near_the_least_possible_maximum(name: str, reach: flo
     assert least <= found <= least + 0.5, "half an LSB for entries that are integers"
 
 
+@pytest.mark.slow("the wider search itself takes a minute")
 @pytest.mark.parametrize("name", ["softsign", "sqrt"])
 def test_a_wider_search_finds_no_better_maximum(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kink at 0 makes two intervals pull at one entry, the bound of single intervals isn't reached."""

@@ -177,7 +177,15 @@ def lengths(graph: Graph) -> list[int]:
     return [length for length in found if length]
 
 
-@pytest.mark.parametrize(("failing", "expected"), [(0, [11, MOST]), (FAILURES - 1, [6, MOST, 5]), (FAILURES, [5])])
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [
+        (0, [11, MOST]), (FAILURES, [5]),
+        pytest.param(
+            FAILURES - 1, [6, MOST, 5], marks=pytest.mark.slow("the oracle tries all functions and their failures")
+        ),
+    ],
+)  # fmt: skip
 def test_long_functions_are_cut_and_few_failures_are_tried(failing: int, expected: list[int]) -> None:
     """A file of thousands of operators must not take minutes to plan."""
     net = Net()

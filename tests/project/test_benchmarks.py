@@ -64,6 +64,7 @@ def compare(networks: Path, *flags: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*map(str, words), "--slot", "0.01"], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow("starts a process for each runtime, which compile")
 def test_compare_without_peers(networks: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = compare(networks, "--batch", "1,2", "--json", out / "compare.json", "--svg", out / "compare.svg")

@@ -31,7 +31,13 @@ SOURCES = [name for name in CONTENT if name.endswith(".py")]
 SUFFIXES = {"quant", "nnef", "tosa", "json", "npz", "tgz", "html"}  # of files that users have
 
 
-@pytest.mark.parametrize("name", ["generate_operators", "generate_matrix", "generate_nnef", "generate_lut"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "generate_operators", "generate_matrix", "generate_nnef",
+        pytest.param("generate_lut", marks=pytest.mark.slow("fits every table anew")),
+    ],
+)  # fmt: skip
 def test_generated_pages_are_fresh(name: str) -> None:
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None

@@ -417,6 +417,7 @@ Session(net).run(None, feeds_of(net))
 """
 
 
+@pytest.mark.slow("a process compiles a network")
 def test_a_second_process_starts_fast(tmp_path: Path, report: Callable[[str], None]) -> None:
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TOSA_ENGINE_CACHE_DIR": str(tmp_path)}
     times = []

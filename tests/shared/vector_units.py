@@ -27,4 +27,4 @@ def _mark(unit: variants.Variant, quick: tuple[variants.Variant, ...]) -> list[p
 
 UNITS = _params(list(variants.VARIANTS))
 # one unit for each kind of vector code: units that differ in their products of bytes alone have the same
-VECTOR_CODE = _params(list({(v.lanes, v.native): v for v in RUNNABLE}.values()))
+VECTOR_CODE = _params(list({(v.lanes, v.native): v for v in reversed(RUNNABLE)}.values())[::-1])

@@ -54,6 +54,7 @@ def test_float_is_there_at_every_rank(name: str) -> None:
         assert any(f"| int{bits} |" in row for row in ROWS[name])
 
 
+@pytest.mark.slow("computes every operation at every rank in three widths")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_table_is_fresh(part: int) -> None:
     for name in list(standard_library())[part::PARTS]:
