@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from differential import Comparison, compare, save
 from float_differential import compare_floats, has_floats
-from graph_strategies import damaged, graphs, single
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+
+from tosa_engine.compliance.cases.graphs import damaged, graphs, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable

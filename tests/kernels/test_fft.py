@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import cases
 
 from tosa_engine import oracle
 from tosa_engine.check import check
+from tosa_engine.compliance.cases import cases
 from tosa_engine.errors import ErrorIf, LevelError
 from tosa_engine.infer import infer
 from tosa_engine.runtime.session import Session

@@ -16,10 +16,10 @@ from float_tools import ROUNDED, steps
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from nets import Net
-from strategies import cases
 from vector_units import UNITS
 
 from tosa_engine import oracle, types
+from tosa_engine.compliance.cases import cases
 from tosa_engine.errors import RequireViolation, Unsupported, UsageError
 from tosa_engine.kernels import KERNELS, work
 from tosa_engine.kernels._jit import has, variants

@@ -17,9 +17,9 @@ import pytest
 from child import PYTHONPATH
 from hypothesis import HealthCheck, given, settings
 from nets import Net, feeds_of, residual_net
-from strategies import cases
 
 from tosa_engine import Session, graph, types
+from tosa_engine.compliance.cases import cases
 from tosa_engine.errors import RequireViolation
 from tosa_engine.kernels import KERNELS, work
 from tosa_engine.kernels.work import Chain, Loop

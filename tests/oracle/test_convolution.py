@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle_tools import Accumulator, conv, expected, outcome, run, values_of
-from strategies import cases
 
+from tosa_engine.compliance.cases import cases
 from tosa_engine.spec import TABLE
 from tosa_engine.types import fp32, i8, i32
 

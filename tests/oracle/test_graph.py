@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import cases
 
 from tosa_engine import graph as g
 from tosa_engine import oracle, types
+from tosa_engine.compliance.cases import cases
 from tosa_engine.errors import DataError, Problems, RequireViolation, Unsupported
 from tosa_engine.spec import TABLE
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle_tools import NAN, Accumulator, expected, outcome, values_of
-from strategies import cases
 
 from tosa_engine import oracle
+from tosa_engine.compliance.cases import cases
 from tosa_engine.spec import TABLE
 from tosa_engine.types import i32
 

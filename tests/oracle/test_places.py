@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from oracle_tools import NAN, expected, outcome, run, use, values_of
-from strategies import cases
 
 from tosa_engine import oracle, types
+from tosa_engine.compliance.cases import cases
 from tosa_engine.numerics.float_formats import FORMATS
 from tosa_engine.spec import TABLE
 from tosa_engine.types import bool_, fp32, i8, i16, i32, i48

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import cases
 
 from tosa_engine import arrays, oracle, types
+from tosa_engine.compliance.cases import cases
 from tosa_engine.errors import RequireViolation
 from tosa_engine.numerics.float_formats import FORMATS
 from tosa_engine.serialize import tosa_to_bytes

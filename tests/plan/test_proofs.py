@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net
 
 from tosa_engine import oracle, types
 from tosa_engine.builder import Builder
+from tosa_engine.compliance.cases import cases
+from tosa_engine.compliance.cases import values as case_values
 from tosa_engine.errors import RequireViolation
 from tosa_engine.infer import bind_values
 from tosa_engine.kernels import KERNELS, bounds, work
@@ -55,7 +56,7 @@ def test_what_is_said_to_be_proved_isnt_tested_and_changes_no_byte(op: str, row:
     """Where these inputs violate nothing, it is as true as a kernel can tell that no inputs do."""
 
     @settings(max_examples=40)
-    @given(strategies.cases(op, row))
+    @given(cases(op, row))
     def run(case: tuple[g.Graph, dict[str, Array]]) -> None:
         graph, feeds = case
         call, values = bind_operator(graph.main.operators[-1], graph.main), values_of(graph, feeds)
@@ -92,7 +93,7 @@ def test_planned_chains_end_as_without_any_proof(seed: int) -> None:
     planned, unfused = Session(graph, threads=1), Session(graph, threads=1, checked=True)
     (x,) = graph.inputs
     for flavour in ("corners", "any", "small"):
-        feeds = {"x": strategies.values(rng, flavour, x.dtype, x.shape or ())}
+        feeds = {"x": case_values.values(rng, flavour, x.dtype, x.shape or ())}
         got, wanted = end_of(planned, feeds), end_of(unfused, feeds)
         if isinstance(got, str) or isinstance(wanted, str):
             assert got == wanted
@@ -195,7 +196,7 @@ def test_without_a_proof_every_partial_sum_is_tested(op: str) -> None:
     """By kernels that nobody told anything."""
 
     @settings(max_examples=10)
-    @given(strategies.cases(op, "i8_i8_i32_acci32" if op == "CONV2D" else "i8_i32"))
+    @given(cases(op, "i8_i8_i32_acci32" if op == "CONV2D" else "i8_i32"))
     def run(case: tuple[g.Graph, dict[str, Array]]) -> None:
         graph, feeds = case
         call, values = bind_operator(graph.main.operators[-1], graph.main), values_of(graph, feeds)

@@ -73,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
     "tosa_engine.runtime": RUN,
     "tosa_engine.compliance": RUN
+    | {"tosa_engine.lower"}
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}

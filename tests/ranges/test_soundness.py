@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import Net
 
 from tosa_engine import oracle, types
+from tosa_engine.compliance.cases import cases
+from tosa_engine.compliance.cases import values as case_values
 from tosa_engine.errors import RequireViolation
 from tosa_engine.infer import infer
 from tosa_engine.oracle import ORACLES, run_operator
@@ -49,7 +50,7 @@ def confirm(found: list[Finding], error: RequireViolation | None) -> None:
 def random_interval(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], kind: str) -> Interval:
     """An interval of each channel: anything, near the corners, near zero, or a single value."""
     size = shape[-1:] if rng.integers(3) else ()
-    pool = strategies.corners(dtype) if dtype.is_int else np.array([0, 1])
+    pool = case_values.corners(dtype) if dtype.is_int else np.array([0, 1])
     low, high = dtype.minimum, dtype.maximum
     if kind == "small":
         low, high = max(low, -9), min(high, 9)
@@ -97,7 +98,7 @@ def test_every_operator_is_sound(op: str, row: str) -> None:
     """Random intervals of the inputs, random values in them."""
 
     @settings(max_examples=25)
-    @given(strategies.cases(op, row), st.integers(0, 1 << 32), st.sampled_from(["any", "corners", "small", "single"]))
+    @given(cases(op, row), st.integers(0, 1 << 32), st.sampled_from(["any", "corners", "small", "single"]))
     def check(case: tuple[g.Graph, dict[str, Array]], seed: int, kind: str) -> None:
         graph, _ = case
         infer(graph)
@@ -162,7 +163,7 @@ def test_chains_are_sound(seed: int) -> None:
     for flavour in ("corners", "any", "small"):
         error = None
         try:
-            oracle.run(graph, {"x": strategies.values(rng, flavour, x.dtype, x.shape or ())}, probe)
+            oracle.run(graph, {"x": case_values.values(rng, flavour, x.dtype, x.shape or ())}, probe)
         except RequireViolation as caught:
             error = caught
         confirm(list(found.findings), error)

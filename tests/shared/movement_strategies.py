@@ -12,8 +12,7 @@ from nets import Net
 from tosa_engine import check, types
 
 if TYPE_CHECKING:
-    from strategies import Draw
-
+    from tosa_engine.compliance.cases.values import Draw
     from tosa_engine.graph import Graph
     from tosa_engine.types import Array, Shape
 

@@ -42,7 +42,7 @@ class Case:
         self.inputs[name] = g.Tensor(name, dtype, data.shape, data)
         return self
 
-    def output(self, name: str, dtype: DType, shape: Shape, data: Any = None) -> Case:
+    def output(self, name: str, dtype: DType, shape: Shape | None, data: Any = None) -> Case:
         array = None if data is None else np.asarray(data, dtype.storage)
         self.outputs[name] = g.Tensor(name, dtype, shape, array)
         return self

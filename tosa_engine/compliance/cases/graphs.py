@@ -1,6 +1,6 @@
 """Hypothesis strategies of small graphs: 2 to 12 operators of any kind that feed each other.
 
-Each step draws an operator and a row from the op table, a plan from `strategies`, and gives the plan's inputs tensors
+Each step draws an operator and a row from the op table, a plan (`plans`), and gives the plan's inputs tensors
 that are already there: elementwise operators take the tensor's shape, the others get it reshaped, cut or tiled to the
 plan's. What nobody reads leaves the graph.
 
@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import strategies as st
-from strategies import PLANS, Plan, cases, draw_values, dtype_of, unary
 
-from tosa_engine import check, types
-from tosa_engine.graph import Operator, Tensor, new_graph
-from tosa_engine.infer import infer
-from tosa_engine.lower.writer import Writer
-from tosa_engine.oracle import ORACLES
-from tosa_engine.spec import TABLE
+from ... import check, types
+from ...graph import Operator, Tensor, new_graph
+from ...infer import infer
+from ...lower.writer import Writer
+from ...oracle import ORACLES
+from ...spec import TABLE
+from .operators import cases
+from .plans import PLANS, unary
+from .values import Plan, draw_values, dtype_of
 
 if TYPE_CHECKING:
-    from strategies import Draw
-
-    from tosa_engine.spec import Argument, OpSpec, Row
-    from tosa_engine.types import Array, DType, Shape
+    from ...spec import Argument, OpSpec, Row
+    from ...types import Array, DType, Shape
+    from .values import Draw
 
 MOST_OPERATORS = 12
 LARGEST = 1 << 12  # elements of a tensor that is still worth reading
