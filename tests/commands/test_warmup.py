@@ -130,6 +130,7 @@ print(sorted(signatures() - before))
 """
 
 
+@pytest.mark.slow("plans every shared model")
 @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the folder ../shared/models")
 def test_the_standard_networks_have_every_kernel_of_the_shared_models() -> None:
     models = sorted(map(str, MODELS.glob("*.int*/model.tosa")))

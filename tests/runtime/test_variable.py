@@ -145,7 +145,7 @@ def test_a_probe_cannot_run_the_same_session() -> None:
 
 def read(b: Builder, shape: tuple[int, ...] = (2, 3), dtype: types.DType = types.i8) -> None:
     """A read whose form may contradict the declaration."""
-    tensor = b._new("read", dtype, shape)
+    tensor = b._writer.tensor("read", dtype, shape)
     b._block.operators.append(Operator("VARIABLE_READ", [], [tensor.name], {"name": "v"}))
     b.output(tensor)
 

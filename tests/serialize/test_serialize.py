@@ -16,7 +16,7 @@ from tosa_engine import serialize, types
 from tosa_engine.check import check
 from tosa_engine.errors import DataError, GraphError, Problems, Unsupported, UsageError
 from tosa_engine.graph import Block, Graph, Location, Operator, Region, Tensor, new_graph
-from tosa_engine.passes import composites
+from tosa_engine.lower.composites import compose
 from tosa_engine.spec import TABLE
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def test_composites_are_expanded_when_written() -> None:
     graph = new_graph()
     x, y = (graph.main.add(Tensor(name, types.fp32, (2, 5))) for name in "xy")
     graph.main.inputs, graph.main.outputs = ["x"], ["y"]
-    graph.main.operators = [composites.compose("softmax", x, y, {"axis": 1})]
+    graph.main.operators = [compose("softmax", x, y, {"axis": 1})]
     for through in FORMS:
         again = through(graph)
         assert {op.op for op in again.main.operators} == {
