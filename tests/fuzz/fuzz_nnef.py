@@ -26,8 +26,10 @@ from tosa_engine.errors import TosaEngineError
 from tosa_engine.frontends import nnef
 from tosa_engine.frontends.nnef import mapping
 from tosa_engine.frontends.nnef.build import NnefWriter
-from tosa_engine.frontends.nnef.document import lower, parse_text
+from tosa_engine.frontends.nnef.document import parse_text
 from tosa_engine.frontends.nnef.files.dat import dequantized
+from tosa_engine.frontends.nnef.flattening import lower
+from tosa_engine.frontends.nnef.mapping import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +99,7 @@ def language(rng: random.Random, folder: Path) -> None:
     found = parse_text(document(rng), "graph.nnef")
     written = nnef.format_document(found)
     assert nnef.format_document(parse_text(written, "again.nnef")) == written
-    lower(found, lambda _: False)
+    lower(found, lambda _: False, Shapes(found))
     mapping.map_operations(NnefWriter(found, {}, with_data=False), found.operations)
 
 

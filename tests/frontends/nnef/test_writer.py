@@ -19,7 +19,9 @@ from tosa_engine import serialize
 from tosa_engine.cli import main
 from tosa_engine.errors import DataError, TosaEngineError, UsageError
 from tosa_engine.frontends import nnef
-from tosa_engine.frontends.nnef.document import lower, parse_text
+from tosa_engine.frontends.nnef.document import parse_text
+from tosa_engine.frontends.nnef.flattening import lower
+from tosa_engine.frontends.nnef.mapping import Shapes
 from tosa_engine.frontends.nnef.source import DocumentSource
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ def test_a_flat_document() -> None:
 
 
 def test_a_primitive_document_has_no_compounds() -> None:
-    text = nnef.format_document(lower(parse_text(TEXT, "graph.nnef"), lambda _: False))
+    found = parse_text(TEXT, "graph.nnef")
+    text = nnef.format_document(lower(found, lambda _: False, Shapes(found)))
     again = parse_text(text, "graph.nnef")
     assert all(op.declaration.body is None for op in again.operations)
     assert nnef.format_document(again) == text

@@ -10,16 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .document import Document, load_document
+    from .document import load_document
     from .files.container import open_container
     from .files.dat import read_dat, write_dat
     from .files.quantfile import Quantization, read_quantization
-    from .files.writer import format_document, save
+    from .language.flat import Document
     from .language.parser import format_literal, parse_document, parse_quant
     from .language.syntax import QuantLine
     from .mapping import map_document
     from .quantized import own_quantization
     from .source import load
+    from .writer import format_document, save
 
 __all__ = [
     "Document", "QuantLine", "Quantization", "format_document", "format_literal", "load", "load_document",
@@ -28,16 +29,17 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES: Final = {
-    "document": ("Document", "load_document"),
+    "document": ("load_document",),
     "files.container": ("open_container",),
     "files.dat": ("read_dat", "write_dat"),
     "files.quantfile": ("Quantization", "read_quantization"),
-    "files.writer": ("format_document", "save"),
+    "language.flat": ("Document",),
     "language.parser": ("format_literal", "parse_document", "parse_quant"),
     "language.syntax": ("QuantLine",),
     "mapping": ("map_document",),
     "quantized": ("own_quantization",),
     "source": ("load",),
+    "writer": ("format_document", "save"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,6 @@ from ...lower.writer import Writer
 from .files.quantfile import Quantization
 from .files.variables import FORMATS, read_variable
 from .language.syntax import Name
-from .updates import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +23,24 @@ if TYPE_CHECKING:
     from ...errors import ParseError, Unsupported
     from ...graph import Operator, QParams
     from ...types import Shape
-    from .document import Document, Operation
+    from .language.flat import Document, Operation
 
 MAX_EXTENT: Final = (1 << 31) - 1
+
+
+class State:
+    """The variables that a document updates. `labels` are theirs; `names` has the name of each label's VARIABLE."""
+
+    def __init__(self, document: Document) -> None:
+        self._label_of = {op.result: op.arguments["label"].casefold() for op in document.variables.values()}
+        updates = [op for op in document.operations if op.name == "update" and op.declaration.standard]
+        variables = [op.arguments["variable"] for op in updates]
+        self.labels = {self._label_of[v.text] for v in variables if isinstance(v, Name) and v.text in self._label_of}
+        self.names: dict[str, str] = {}
+        self.writes: list[tuple[str, str]] = []  # label, tensor of the new value
+
+    def update(self, variable: str, result: str) -> None:
+        self.writes.append((self._label_of[variable], result))
 
 
 class NnefWriter(Writer):
@@ -170,6 +185,9 @@ class NnefWriter(Writer):
             for part in (self.block.tensors[n] for n in producer.inputs):
                 if part.name not in self._bound and result.quant is not None and result.quant.axis is None:
                     part.quant = result.quant
+
+
+Mapper = Callable[[NnefWriter, "Operation"], "Tensor | list[Tensor]"]
 
 
 def _before(view: Operator, before: Tensor, after: Tensor) -> QParams | None:

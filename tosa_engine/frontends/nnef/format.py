@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...formats import Format, HintFile, Option, Source
+from .files.names import ARCHIVES, FOLDER, GRAPH, QUANT, READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from ...graph import QParams
-
-GRAPH: Final = "graph.nnef"
-QUANT: Final = "graph.quant"
-FOLDER: Final = ".nnef"
-ARCHIVES: Final = (".nnef.tgz", ".nnef.tar.gz", ".tar")
-READ: Final = (".nnef.tgz", ".nnef.tar.gz", ".nnef.tar", ".tar")
 
 OPTIONS: Final = (
     Option("strict", "what bends the NNEF standard is an error, even if its meaning is clear", verbs=("check",)),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
 from ...lower.problems import Misfit, Unlowered
+from ...lower.views import shape_of
+from . import updates
 from .build import NnefWriter
-from .document import Operation, lower
+from .flattening import lower
 from .language.syntax import Name
 from .operations import (
     convolution,
@@ -27,11 +28,12 @@ from .operations import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ...graph import Graph, QParams, Tensor
-    from .document import Document
+    from ...graph import Graph, QParams
+    from ...types import Shape
+    from .build import Mapper
+    from .language.flat import Document, Operation
     from .language.library import Declaration
 
-Mapper = Callable[[NnefWriter, Operation], "Tensor | list[Tensor]"]
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
     for family in (
@@ -64,7 +66,7 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
         raise UsageError(f"quantization of tensors that {document.text.file} doesn't have: {names}")
     builder = NnefWriter(document, hints)
     map_operations(builder, document.operations)
-    builder.state.write(builder)
+    updates.write(builder)
     builder.graph.warnings = document.warnings
     block = builder.graph.main
     block.inputs = [builder.values[name].name for name in document.inputs]
@@ -74,7 +76,7 @@ def map_document(document: Document, quant: Mapping[str, QParams] | None = None)
 
 def inner_tensors(document: Document) -> set[str]:
     """The names of the tensors that the compounds of the standard have inside, where they are expanded."""
-    inside = lower(document, has_mapper, document.tensors).operations
+    inside = lower(document, has_mapper, Shapes(document), document.tensors).operations
     return {result.text for operation in inside for result in operation.results} - set(document.tensors)
 
 
@@ -84,7 +86,7 @@ def map_operations(builder: NnefWriter, operations: Iterable[Operation]) -> None
     taken = {*builder.document.tensors, *builder.values}
     problems: list[TosaEngineError] = []
     lost: set[str] = set()  # results of operations that have a problem, and what depends on them
-    for operation in lower(document, has_mapper, taken).operations:
+    for operation in lower(document, has_mapper, Shapes(document), taken).operations:
         if lost.isdisjoint(_tensors(operation)):
             try:
                 _map_operation(builder, operation)
@@ -94,6 +96,27 @@ def map_operations(builder: NnefWriter, operations: Iterable[Operation]) -> None
                 continue
         lost.update(result.text for result in operation.results)
     raise_all(problems, f"{document.text.file}: {len(problems)} problems")
+
+
+class Shapes:
+    """Shapes of a document's tensors while it is being evaluated, for the deprecated `shape_of` (section 3.3.3).
+
+    Asked for one, it maps the operations so far, with ones in place of the values of variables.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._mapped = 0
+        self._builder: NnefWriter | None = None
+
+    def __call__(self, name: str) -> Shape:
+        """The shape of a tensor. Raises what mapping raises."""
+        if self._builder is None:
+            self._builder = NnefWriter(self._document, {}, with_data=False)
+        fresh = self._document.operations[self._mapped :]
+        self._mapped += len(fresh)
+        map_operations(self._builder, fresh)
+        return shape_of(self._builder.values[name])
 
 
 def has_mapper(declaration: Declaration) -> bool:

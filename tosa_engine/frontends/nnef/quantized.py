@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import TosaEngineError, raise_all
 from .files.container import read_text
 from .files.inverted import inverted_scales
+from .files.names import QUANT
 from .files.quantfile import ARGUMENTS, LOGARITHMIC, Quantization, in_short, logarithmic_qparams, read_quantization
-from .format import QUANT
 from .language.emission import Exact, Frame
 from .language.evaluate import Evaluator, deep_recursion
 from .language.kinds import TensorOf, conforms, described
@@ -30,8 +30,7 @@ from .language.library import REQUIRED, standard_library
 from .language.syntax import Name, Place, QuantLine
 from .language.tree import Wrong
 from .language.vendor import vendor_library
-from .mapping import inner_tensors
-from .shapes import Shapes
+from .mapping import Shapes, inner_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

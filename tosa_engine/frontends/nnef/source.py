@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING
 from ...formats import Source, Step
 from ...passes import run_pipeline
 from .build import NnefWriter, with_axis
-from .document import Document, evaluate, lower, without_collector
+from .document import without_collector
 from .files.container import open_container, read_text
+from .files.names import GRAPH
 from .files.quantfile import Quantization
 from .files.variables import read_variable
-from .files.writer import format_document, save
-from .format import GRAPH
+from .flattening import evaluate, lower
 from .language.parser import parse_document
 from .language.semantics import analyse
 from .language.syntax import Name
-from .mapping import map_document, map_operations
+from .mapping import Shapes, map_document, map_operations
 from .quantized import as_integers, checked, own_quantization, quantized
 from .validity import check_data
+from .writer import format_document, save
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...graph import Graph, QParams
     from ...types import Array
+    from .language.flat import Document
+    from .language.library import Declaration
     from .language.semantics import Checker
     from .language.syntax import SyntaxTree
 
@@ -80,7 +83,7 @@ class DocumentSource(Source):
     @cached_property
     def document(self) -> Document:
         with without_collector():
-            document = evaluate(self._tree, self._checker)
+            document = evaluate(self._tree, self._checker, Shapes)
         document.container = self.container
         return document
 
@@ -150,10 +153,13 @@ class DocumentSource(Source):
 
     def listing(self, **options: bool) -> str:
         """The document in flat form; with `primitive` without compounds of the standard."""
-        return format_document(lower(self.document, lambda _: not options.get("primitive")))
+        return format_document(self._expanded(lambda _: not options.get("primitive")))
 
     def rewrite(self, path: Path, **options: bool) -> str:
         """Write the document in flat form; with `primitive` without compounds of the standard."""
-        document = lower(self.document, lambda _: False) if options.get("primitive") else self.document
+        document = self._expanded(lambda _: False) if options.get("primitive") else self.document
         save(document, path)
         return f"{len(document.operations)} operations, {len(document.variables)} variables"
+
+    def _expanded(self, keep: Callable[[Declaration], bool]) -> Document:
+        return lower(self.document, keep, Shapes(self.document))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import Problems, TosaEngineError, raise_all
 from .build import with_axis
+from .files.names import QUANT
 from .files.variables import read_stored
-from .format import QUANT
-from .shapes import Shapes
+from .mapping import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

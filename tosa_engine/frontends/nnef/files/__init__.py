@@ -1,1 +1,1 @@
-"""The files of an NNEF document (chapter 5): containers, tensors, quantization, and writing them."""
+"""The files of an NNEF document (chapter 5): their names, containers, tensors, quantization."""

@@ -10,14 +10,16 @@ import os
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ....errors import DataError
-from ..format import GRAPH, QUANT
+from .names import GRAPH, QUANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedIOBase
+
+    from ..language.flat import Container
 
 MAX_TEXT: Final = 64 << 20  # bytes of graph.nnef and of graph.quant
 MAX_MEMBER: Final = 2 << 30
@@ -27,18 +29,6 @@ MAX_MEMBERS: Final = 100_000
 PLENTY: Final = 256 << 20
 MAX_RATIO: Final = 100
 _GZIP: Final = b"\x1f\x8b"
-
-
-class Container(Protocol):
-    """The files of one document. `label` is what errors call the container."""
-
-    label: str
-
-    def has(self, name: str) -> bool:
-        """Whether the file `name` (with `/` between folders) is there."""
-
-    def read(self, name: str) -> bytes:
-        """The bytes of a file; DataError if it isn't there or can't be read."""
 
 
 def open_container(path: str | os.PathLike[str]) -> Container:

@@ -13,7 +13,7 @@ from .dat import Item, TensorFile, dequantized, read_dat
 if TYPE_CHECKING:
     from ....graph import QParams
     from ....types import Array, DType, Shape
-    from ..document import Document, Operation
+    from ..language.flat import Document, Operation
     from .quantfile import Decoder
 
 FORMATS: Final = {"scalar": types.fp32, "integer": types.i32, "logical": types.bool_}

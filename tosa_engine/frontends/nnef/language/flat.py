@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..files.container import Container
     from .library import Declaration
     from .syntax import Name, Place, Text
 
@@ -41,6 +40,18 @@ class Operation:
     def type(self) -> str:
         """The data type of the first result."""
         return self.types[0]
+
+
+class Container(Protocol):
+    """The files of one document. `label` is what errors call the container."""
+
+    label: str
+
+    def has(self, name: str) -> bool:
+        """Whether the file `name` (with `/` between folders) is there."""
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file; DataError if it isn't there or can't be read."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ....lower.views import shape_of
 from ....types import count
+from .. import updates
 from ..build import with_axis
 from ..files.variables import FORMATS, read_variable, to_storage
 
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....types import Shape
-    from ..build import NnefWriter
-    from ..document import Operation
-    from ..mapping import Mapper
+    from ..build import Mapper, NnefWriter
+    from ..language.flat import Operation
 
 MAX_CONSTANT: Final = 1 << 28  # elements of one `constant`
 
@@ -55,7 +55,7 @@ def variable(b: NnefWriter, operation: Operation) -> Tensor:
     quant, decoder = with_axis(b.quant.get(name), name, shape), b.decoders.get(name)
     label = operation.arguments["label"].casefold()
     if label in b.state.labels:
-        return b.state.read(b, operation, label, quant)
+        return updates.read(b, operation, label, quant)
     return b.const(read_variable(b.document, operation, quant, decoder), FORMATS[operation.type])
 
 

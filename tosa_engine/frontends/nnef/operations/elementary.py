@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from ....graph import Tensor
     from ....lower.writer import Writer
-    from ..build import NnefWriter
-    from ..document import Operation
-    from ..mapping import Mapper
+    from ..build import Mapper, NnefWriter
+    from ..language.flat import Operation
 
 
 def of_x(function: Callable[[Writer, Tensor], Tensor], b: NnefWriter, operation: Operation) -> Tensor:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ....lower.windows import Window
     from ....lower.writer import Writer
-    from ..build import NnefWriter
-    from ..document import Operation
-    from ..mapping import Mapper
+    from ..build import Mapper, NnefWriter
+    from ..language.flat import Operation
 
     Lowering = Callable[[Writer, Tensor, Sequence[Window], str], Tensor]
 

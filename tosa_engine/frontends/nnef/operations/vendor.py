@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....graph import Tensor
-    from ..build import NnefWriter
-    from ..document import Operation
-    from ..mapping import Mapper
+    from ..build import Mapper, NnefWriter
+    from ..language.flat import Operation
 
 
 def erf(b: NnefWriter, operation: Operation) -> Tensor:

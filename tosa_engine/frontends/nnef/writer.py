@@ -11,24 +11,24 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ....errors import UsageError
-from ..format import ARCHIVES, FOLDER, GRAPH, QUANT
-from ..language.extensions import FRAGMENTS
-from ..language.kinds import ArrayOf, Kind, TupleOf, is_generic
-from ..language.library import REQUIRED
-from ..language.parser import format_literal, parse_quant
-from ..language.syntax import Name, QuantLine
-from ..quantized import with_functions
-from .container import read_text
-from .dat import read_dat
-from .quantfile import Quantization
-from .variables import data_file
+from ...errors import UsageError
+from .files.container import read_text
+from .files.dat import read_dat
+from .files.names import ARCHIVES, FOLDER, GRAPH, QUANT
+from .files.quantfile import Quantization
+from .files.variables import data_file
+from .language.extensions import FRAGMENTS
+from .language.kinds import ArrayOf, Kind, TupleOf, is_generic
+from .language.library import REQUIRED
+from .language.parser import format_literal, parse_quant
+from .language.syntax import Name, QuantLine
+from .quantized import with_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..language.flat import Document, Operation
-    from ..language.library import Declaration, Parameter
+    from .language.flat import Document, Operation
+    from .language.library import Declaration, Parameter
 
 SUFFIXES: Final = (FOLDER, *ARCHIVES)
 
