@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from ..graph import Operator, Tensor
     from ..spec.traits import Elementwise
     from ..types import Array
-    from .layout import Perms, Walk
+    from .stand_ins import Perms, StandIns
 
 
-def _common(walk: Walk, names: Sequence[str]) -> Perms:
+def _common(walk: StandIns, names: Sequence[str]) -> Perms:
     """The arrangement for operands: that of the first transposed one that isn't constant."""
     perms = [walk.perms(n) for n in names if walk.old.tensors[n].data is None] or [walk.perms(names[0])]
     return next((p for p in perms if p != tuple(range(len(p)))), perms[0])
 
 
-def _disagree(walk: Walk, names: Sequence[str]) -> bool:
+def _disagree(walk: StandIns, names: Sequence[str]) -> bool:
     """Whether computed operands have several arrangements."""
     return len({walk.perms(n) for n in names if walk.old.tensors[n].data is None}) > 1
 
 
-def rearrange(walk: Walk, operator: Operator) -> bool:
+def rearrange(walk: StandIns, operator: Operator) -> bool:
     """Append the operator in an arrangement of its inputs; False where its axes can't change places."""
     if operator.op in BODIES:
         return _composite(walk, operator)
@@ -49,7 +49,7 @@ def rearrange(walk: Walk, operator: Operator) -> bool:
     return False  # of what multiplies sizes, too: behind it a transpose has more to move
 
 
-def _elementwise(walk: Walk, operator: Operator, trait: Elementwise) -> bool:
+def _elementwise(walk: StandIns, operator: Operator, trait: Elementwise) -> bool:
     """The operands are arranged, the other inputs (zero points, shifts, tables) stay."""
     if operator.attributes.get(trait.by_channel):
         return False  # the channel is the last axis
@@ -63,7 +63,7 @@ def _elementwise(walk: Walk, operator: Operator, trait: Elementwise) -> bool:
     return True
 
 
-def _along_axis(walk: Walk, operator: Operator, attribute: str) -> bool:
+def _along_axis(walk: StandIns, operator: Operator, attribute: str) -> bool:
     """All inputs are arranged, the attribute that names the axis is renamed."""
     perms = _common(walk, operator.inputs)
     inputs = [walk.arranged(n, perms) for n in operator.inputs]
@@ -72,7 +72,7 @@ def _along_axis(walk: Walk, operator: Operator, attribute: str) -> bool:
     return True
 
 
-def _each_axis(walk: Walk, operator: Operator, trait: EachAxis) -> bool:
+def _each_axis(walk: StandIns, operator: Operator, trait: EachAxis) -> bool:
     """The first input is arranged, and so are the entries for each axis, which have to be constant."""
     perms, entry = walk.perms(operator.inputs[0]), TABLE[operator.op]
     widths = {entry.position(e.argument): e.width for e in trait.entries}
@@ -92,7 +92,7 @@ def _arranged_rows(data: Array, perms: Perms, width: int) -> list[int]:
     return [int(v) for axis in range(len(perms)) for v in rows[perms.index(axis)]]
 
 
-def _composite(walk: Walk, operator: Operator) -> bool:
+def _composite(walk: StandIns, operator: Operator) -> bool:
     if not isinstance(operator, Composite):
         return False
     perms = walk.perms(operator.inputs[0])
@@ -108,7 +108,7 @@ def _composite(walk: Walk, operator: Operator) -> bool:
     return True
 
 
-def _rebuild(walk: Walk, x: Tensor) -> None:
+def _rebuild(walk: StandIns, x: Tensor) -> None:
     moved = walk.new.operators[-1]
     assert isinstance(moved, Composite)
     output = walk.new.tensors[moved.outputs[0]]
