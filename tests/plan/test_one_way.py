@@ -44,7 +44,7 @@ def climbs(graph: Graph, **settings: Any) -> list[tuple[str, str]]:
         name, code = frame.f_globals.get("__name__", ""), frame.f_code
         room = next((short for room, short in ROOMS.items() if f"{name}.".startswith(f"{room}.")), None)
         if event == "call" and room is not None and "<" not in code.co_name + code.co_filename:
-            entered.setdefault(f"{name}.{code.co_qualname}", room)
+            entered.setdefault(f"{name}.{getattr(code, 'co_qualname', code.co_name)}:{code.co_firstlineno}", room)
 
     before = sys.getprofile()
     sys.setprofile(enter)
