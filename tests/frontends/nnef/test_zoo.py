@@ -1,0 +1,95 @@
+"""Small modules of PyTorch as two exporters write them, with PyTorch's outputs: `../shared/models/zoo`.
+
+What is refused stands in REFUSED, with a part of the message, and in a table of docs/nnef.md. What an exporter got
+wrong stands in EXPORTED_WRONG: the document says something else than the module, and is read as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from tosa_engine import check, oracle
+from tosa_engine.errors import TosaEngineError
+from tosa_engine.frontends import nnef
+
+ROOT = Path(__file__).parents[3]
+ZOO = ROOT.parent / "shared" / "models" / "zoo"
+DOCUMENTS = sorted(f"{file.parent.parent.name}/{file.parent.name}" for file in ZOO.glob("*/*/graph.nnef"))
+SAMPLES: Final = 2
+EXPORTED_WRONG: Final = {
+    "adaptive_avg_5/khronos": (1, 8, 6, 6),
+    "adaptive_avg_5/tract": (1, 8, 6, 6),
+}
+REFUSED: Final = {
+    "conv_1out/khronos": "argument 'bias' must be a tensor of scalars",
+    "conv_1out/tract": "argument 'bias' must be a tensor of scalars",
+    "cumsum/tract": "argument 'reset_every_turn' must be an integer",
+    "einsum_attn/tract": "operation 'tract_core_einsum' isn't supported",
+    "exp_log/khronos": "argument 'y' must be a tensor of scalars",
+    "flip/tract": "operation 'tract_core_gather' isn't supported",
+    "glu/khronos": "'sigmoid' has no argument 'axes'",
+    "glu/tract": "'sigmoid' has no argument 'axes'",
+    "gru/tract": "assign the results of 'add' to names",
+    "linear_1out/khronos": "argument 'input' must be a tensor",
+    "linear_1out/tract": "argument 'input' must be a tensor",
+    "masked_fill/tract": "operation 'tract_core_trilu' isn't supported",
+    "mha/tract": "extension 'tract_registry tract_transformers' isn't supported",
+    "prelu/khronos": "argument 'input' must be a tensor",
+    "prelu/tract": "argument 'input' must be a tensor",
+    "rnn/tract": "assign the results of 'tanh' to names",
+    "sdpa/tract": "extension 'tract_registry tract_transformers' isn't supported",
+    "topk/tract": "operation 'tract_core_topk' isn't supported",
+    "uint8_norm/khronos": "argument 'y' must be a tensor of scalars",
+    "up_bicubic/tract": "interpolator = 'cubic'",
+    "where/khronos": "argument 'y' must be a tensor of scalars",
+}
+WRONG: Final = {"convT_eq/tract"}  # filters of tract's deconv are read as Khronos'
+needs_zoo = pytest.mark.skipif(not ZOO.is_dir(), reason="needs the folder ../shared/models/zoo")
+
+
+@needs_zoo
+def test_the_documents_of_the_zoo() -> None:
+    assert len(DOCUMENTS) == 72
+    assert {*EXPORTED_WRONG, *REFUSED, *WRONG} <= {*DOCUMENTS}
+
+
+@needs_zoo
+@pytest.mark.parametrize("name", [d for d in DOCUMENTS if d not in REFUSED and d not in EXPORTED_WRONG])
+def test_what_is_read_gives_the_numbers_of_pytorch(name: str) -> None:
+    folder = ZOO / name
+    samples, expected = np.load(folder.parent / "x.npy"), np.load(folder.parent / "y.npz")
+    graph = nnef.load(folder)
+    check.validate(graph)
+    (source,) = graph.inputs
+    assert len(graph.outputs) == len(expected.files)
+    close = True
+    for sample in range(SAMPLES):
+        outputs = oracle.run(graph, {source.name: samples[sample : sample + 1]})
+        for tensor, output in zip(graph.outputs, expected.files, strict=True):
+            got, wanted = outputs[tensor.name], expected[output][sample]
+            assert got.shape == wanted.shape
+            close &= np.allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    assert close is (name not in WRONG)
+
+
+@needs_zoo
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name: str) -> None:
+    with pytest.raises(TosaEngineError, match=re.escape(REFUSED[name])):
+        nnef.load(ZOO / name)
+
+
+@needs_zoo
+@pytest.mark.parametrize("name", EXPORTED_WRONG)
+def test_what_an_exporter_wrote_wrongly_is_read_as_written(name: str) -> None:
+    assert nnef.load(ZOO / name).outputs[0].shape == EXPORTED_WRONG[name]
+
+
+def test_the_page_names_what_stays_refused() -> None:
+    rows = re.findall(r"^\| `(\w+/\w+)` \|", (ROOT / "docs" / "nnef.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == sorted([*EXPORTED_WRONG, *REFUSED])
