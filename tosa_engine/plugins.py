@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 def added(group: str) -> list[EntryPoint]:
@@ -13,5 +16,7 @@ def added(group: str) -> list[EntryPoint]:
 
 @cache
 def _all() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # takes as long as ten of our own modules
+
     found = entry_points()
     return tuple(entry for group in found.groups for entry in found.select(group=group))

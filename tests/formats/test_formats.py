@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 import toy_format
 
 from tosa_engine import formats, frontends, load, plugins, serialize
+from tosa_engine.builder import Builder
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import registry
+from tosa_engine.types import i32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +31,8 @@ ROOT = Path(__file__).parents[2]
 
 def forget() -> None:
     plugins._all.cache_clear()
-    registry._found.cache_clear()
+    registry._own.cache_clear()
+    registry._added.cache_clear()
 
 
 @pytest.fixture
@@ -165,6 +169,16 @@ def test_a_format_that_cannot_be_used_is_named_where_it_may_be_missed(
         "or a .json file; the format 'gone' (no_such_module:FORMAT) can't be imported: No module named "
         "'no_such_module'; the format 'odd' (toy_format:READS) is no tosa_engine.formats.Format\n"
     )
+
+
+def test_a_name_of_our_own_formats_needs_no_entry_points(tmp_path: Path) -> None:
+    """Looking for them takes longer than opening a small model; a suffix of ours stays ours."""
+    builder, model = Builder(), tmp_path / "net.tosa"
+    builder.output(builder.op("ABS", builder.input(i32, (3,))))
+    formats.write_graph(builder.graph(), model)
+    code = "from tosa_engine.load import load; load(sys.argv[1]); print('importlib.metadata' in sys.modules)"
+    line = [sys.executable, "-c", f"import sys; {code}", str(model)]
+    assert subprocess.run(line, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
 def test_two_formats_with_one_suffix_are_refused_by_name(

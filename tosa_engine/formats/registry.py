@@ -2,7 +2,7 @@
 
 Each package in `tosa_engine/frontends/` has a module `format` with a `FORMAT`. An entry point of the group
 `tosa_engine.formats` names another one. One that can't be imported is passed over, and named where a model's name tells
-no format.
+no format. Entry points are looked for where a name is none of our own formats': that takes longer than opening a model.
 """
 
 from __future__ import annotations
@@ -31,15 +31,20 @@ FRONTENDS: Final = "tosa_engine.frontends"
 
 def formats() -> tuple[Format, ...]:
     """Our own, in the order of their names, then those of other packages."""
-    return _found()[0]
+    return (*_own(), *_added()[0])
 
 
 @cache
-def _found() -> tuple[tuple[Format, ...], tuple[str, ...]]:
-    """The formats, and why others can't be used."""
+def _own() -> tuple[Format, ...]:
     place = import_module(FRONTENDS)
     names = sorted(module.name for module in pkgutil.iter_modules(place.__path__) if module.ispkg)
-    found: list[Format] = [import_module(f"{FRONTENDS}.{name}.format").FORMAT for name in names]
+    return tuple(import_module(f"{FRONTENDS}.{name}.format").FORMAT for name in names)
+
+
+@cache
+def _added() -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    """The formats of other packages, and why some can't be used."""
+    found: list[Format] = []
     broken: list[str] = []
     for entry in added(GROUP):
         try:
@@ -69,20 +74,31 @@ def format_of(path: str | os.PathLike[str]) -> Format:
         raise FileNotFoundError(2, "no such model", str(path))
     found = _of_folder(place) if place.is_dir() else _longest(place.name, Format.matches)
     if found is None:
-        reasons = "".join(f"; {reason}" for reason in _found()[1])
+        reasons = "".join(f"; {reason}" for reason in _added()[1])
         raise UsageError(f"can't tell what '{place}' is by its name: a model is {model_help()}{reasons}")
     return found
 
 
 def _of_folder(place: Path) -> Format | None:
     """The format whose file is there; else the first one of folders, which says what is missing."""
+    own = next((one for one in _own() if _holds(place, one)), None)
+    if own is not None:
+        return own
     able = [one for one in formats() if one.folder]
-    return next((one for one in able if (place / one.folder).exists()), able[0] if able else None)
+    return next((one for one in able if _holds(place, one)), able[0] if able else None)
+
+
+def _holds(place: Path, one: Format) -> bool:
+    return bool(one.folder) and (place / one.folder).exists()
 
 
 def _longest(name: str, matches: Callable[[Format, str], int]) -> Format | None:
-    """The format with the longest suffix that the name ends in."""
-    lengths = [(matches(one, name), one) for one in formats()]
+    """The format with the longest suffix that the name ends in: one of our own, if any."""
+    return _longest_of(_own(), name, matches) or _longest_of(formats(), name, matches)
+
+
+def _longest_of(able: tuple[Format, ...], name: str, matches: Callable[[Format, str], int]) -> Format | None:
+    lengths = [(matches(one, name), one) for one in able]
     most = max((length for length, _ in lengths), default=0)
     found = [one for length, one in lengths if length == most and most]
     if len(found) > 1:
@@ -92,7 +108,7 @@ def _longest(name: str, matches: Callable[[Format, str], int]) -> Format | None:
 
 def is_model_folder(path: Path) -> bool:
     """Whether a folder is a model."""
-    return any(one.folder and (path / one.folder).exists() for one in formats())
+    return any(_holds(path, one) for one in formats())
 
 
 def open_model(path: str | os.PathLike[str], **options: Any) -> Source:
