@@ -187,10 +187,10 @@ def _by_convolution(
         before = w.reach - 1 - w.before
         after = w.output + w.reach - 1 - before - shape_of(x)[axis]
         over.append(Window(w.size, 1, w.dilation, before, after, w.output))
-    return convolution(g, x, _swapped(g, weight, groups), bias, over, groups, "constant")
+    return convolution(g, x, swapped(g, weight, groups), bias, over, groups, "constant")
 
 
-def _swapped(g: Writer, weight: Tensor, groups: int) -> Tensor:
+def swapped(g: Writer, weight: Tensor, groups: int) -> Tensor:
     """[inputs, outputs of a group, ...] as [outputs, inputs of a group, ...]."""
     inputs, outputs, *rest = shape_of(weight)
     split = g.reshape(weight, (groups, inputs // groups, outputs, count(tuple(rest))))

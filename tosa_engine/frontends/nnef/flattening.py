@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import TosaEngineError, raise_all
 from .language.emission import Exact, Frame
 from .language.evaluate import Evaluator, deep_recursion
+from .language.extensions import names_of
 from .language.flat import Document, Operation
 from .language.kinds import OF_PYTHON
 from .language.library import standard_library
@@ -99,6 +100,7 @@ class _Graph:
         self.document = Document(
             tree.text, tree.graph.name, tuple(n.text for n in parameters), tuple(n.text for n in results), []
         )
+        self.document.extensions = frozenset(names_of(tree.extensions))
         own = checker.own
         self.evaluator = Evaluator(
             checker.operations,

@@ -17,7 +17,7 @@ from .files.dat import read_dat
 from .files.names import ARCHIVES, FOLDER, GRAPH, QUANT
 from .files.quantfile import Quantization
 from .files.variables import data_file
-from .language.extensions import FRAGMENTS
+from .language.extensions import FRAGMENTS, OPERATORS
 from .language.kinds import ArrayOf, Kind, TupleOf, is_generic
 from .language.library import REQUIRED
 from .language.parser import format_literal, parse_quant
@@ -34,11 +34,15 @@ SUFFIXES: Final = (FOLDER, *ARCHIVES)
 
 
 def format_document(document: Document) -> str:
-    """The text of a `graph.nnef` in flat syntax, with the declarations of operations that aren't the standard's."""
+    """The text of a `graph.nnef` in flat syntax, with the declarations of operations that aren't the standard's, and
+    the extensions of vendors, which say what some operations mean.
+    """
     custom = {op.name: op.declaration for op in document.operations if not op.declaration.standard}
-    lines = ["version 1.0;", ""]
+    vendors = sorted(document.extensions - {FRAGMENTS, OPERATORS})
+    extensions = [f"extension {name};" for name in (*vendors, *([FRAGMENTS] if custom else ()))]
+    lines = ["version 1.0;", "", *extensions, *([""] if extensions else [])]
     if custom:
-        lines += [f"extension {FRAGMENTS};", "", *map(_declaration, custom.values()), ""]
+        lines += [*map(_declaration, custom.values()), ""]
     lines.append(f"graph {document.name}({', '.join(document.inputs)}) -> ({', '.join(document.outputs)})")
     lines += ["{", *(f"    {format_operation(operation)}" for operation in document.operations), "}", ""]
     return "\n".join(lines)

@@ -60,7 +60,8 @@ class Document:
 
     The operations are those of the standard and those that the document only declares; fragments with a body are
     expanded. `warnings` say what is deprecated or unusual, each with its place; where a `strict` document bends the
-    standard, it is an error instead. `own` are the fragments that the document defines.
+    standard, it is an error instead. `own` are the fragments that the document defines, `extensions` those that it
+    enables.
     """
 
     text: Text
@@ -72,6 +73,7 @@ class Document:
     warnings: list[str] = field(default_factory=list)
     strict: bool = True
     own: Mapping[str, Declaration] = field(default_factory=dict)
+    extensions: frozenset[str] = frozenset()
     _warned: set[str] = field(default_factory=set, repr=False)
 
     def warn(self, *warnings: str) -> None:
