@@ -112,6 +112,23 @@ def test_scanning(tmp_path: Path, pace: int, results: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "form", ["h_next = h * w + x_t;", "h_next = copy(h * w + x_t);", "a = h * w; h_next = a + x_t;"]
+)
+def test_scanning_with_a_body_of_one_result(tmp_path: Path, form: str) -> None:
+    """The body of every GRU and RNN of PyTorch: the state is the output."""
+    x = numbers(4, 2)
+    fragment = SCAN.replace(", out: tensor<scalar>", "").replace("h_next = h * w + x_t; out = h_next * 10.0;", form)
+    body = scan("y, z", 1).replace('("out", "full"', '("h_next", "full"')
+    found, warnings = ran(tmp_path, body, x, fragments=fragment)
+    state, outs = np.zeros(2), []
+    for row in x:
+        state = state * 0.5 + row
+        outs.append(state)
+    np.testing.assert_allclose(found, outs, rtol=1e-5, atol=1e-5)
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
     ("body", "fragments", "message"),
     [
         (scan("y, z", 3), SCAN, "can't go through 'x_t' of shape [4, 2]: axis 0, pace 3"),

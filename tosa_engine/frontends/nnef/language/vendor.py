@@ -117,7 +117,8 @@ def _scan(e: Expander, arguments: Mapping[str, Any], place: Place, wanted: Any) 
     for step in range(steps):
         given = {**fixed, **state, **dict(_slices(e, arguments["scan"], step, steps, place))}
         names = tuple(f"{e.frames[-1].stem}_{result.name}" for result in body.results)
-        values = e.expand(body, {p.name: given[p.name] for p in body.parameters}, "", place, names)
+        wished = names if len(names) > 1 else names[0]
+        values = e.expand(body, {p.name: given[p.name] for p in body.parameters}, "", place, wished)
         values = values if isinstance(values, tuple) else (values,)
         results = {result.name: value for result, value in zip(body.results, values, strict=True)}
         state = {name: results[result] for name, _, result in arguments["state"]}
