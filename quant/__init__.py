@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tosa_engine.qparams import sidecar
     from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
-    from . import report
+    from . import metrics, report
     from .calibration.calibrate import Calibration, Scheme, attach, calibrate, from_statistics
     from .calibration.methods import Method
     from .improve.post_training import Options, Result, quantize_from_samples
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MULTIPLIER_VERSION", "Calibration", "LayerRule", "Method", "Options", "Report", "Result", "Scheme", "attach",
-    "calibrate", "dequantize_array", "from_statistics", "quantize", "quantize_array",
+    "calibrate", "dequantize_array", "from_statistics", "metrics", "quantize", "quantize_array",
     "quantize_from_samples", "read_hints", "report", "sidecar", "write_hints",
 ]  # fmt: skip
 
 _MODULES = {
+    "metrics": "quant.metrics",
     "report": "quant.report",
     "sidecar": "tosa_engine.qparams.sidecar",
 }

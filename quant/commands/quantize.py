@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tosa_engine.commands.common import add_model, add_options, open_source
 from tosa_engine.commands.samples import add_data
 from tosa_engine.formats import graph_suffixes, hint_file, write_graph
 
+from .accept import accepted, add_accept, limits_of
 from .calibrate import add_scheme, scheme_of
-from .quantize_flags import add_layers, add_methods, check, rules_of, with_samples
+from .quantize_flags import RECORD, add_layers, add_methods, check, rules_of, with_samples
 from .tools import check_output, float_graph, given_hints, needs_floats, warn
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class _Quantize:
         add_scheme(parser)
         add_layers(parser)
         add_methods(parser)
+        add_accept(parser)
         add_options(parser, self.name)
         written = f"a {' or '.join(graph_suffixes())} file"
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help=written)
@@ -54,9 +57,10 @@ class _Quantize:
 
         check_output(args.output, graph_suffixes())
         check(args)
-        report = Report()
+        limits, report, record = limits_of(args), Report(), ""
         if args.data or args.random:
-            integer, report = with_samples(args)
+            graph, result, record = with_samples(args)
+            integer, report = result.graph, result.report
         else:
             graph, floats, statistics = _with_ranges(args)
             for warning in graph.warnings:
@@ -67,7 +71,12 @@ class _Quantize:
         notes = [*report.notes, *map(str, report.lints)]
         for note in notes:
             warn(note)
+        if not accepted(args, limits, graph, integer):
+            print(f"{args.output} is not written")
+            return 1
         write_graph(integer, args.output)
+        if record:
+            Path(args.output).with_suffix(RECORD).write_text(record, encoding="utf-8", newline="\n")
         made = sidecar.Record(notes, report.margins, _settings(args))
         beside = sidecar.write(integer, args.output, made)
         print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")

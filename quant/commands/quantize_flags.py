@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tosa_engine.commands.samples import check_data, samples_of
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from ..improve.post_training import Options, Result
     from ..legalize.layers import LayerRule
-    from ..legalize.quantize import Report
 
 RECORD = ".config.json"
 
@@ -125,8 +123,10 @@ class _Again:
         return (sample for _, sample in self._samples.read(range(self._count)))
 
 
-def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
-    """The integer network by the methods that were asked for; what was resolved and done is printed and recorded."""
+def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str]:
+    """The float network, the integer network by the methods that were asked for, and the record of it; what was
+    resolved and done is printed.
+    """
     from ..improve.post_training import quantize_from_samples
 
     graph = float_graph(args)
@@ -137,14 +137,12 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Report]:
     count = min(samples.total, args.samples or samples.total)
     options = options_of(args)
     result = quantize_from_samples(graph, _Again(samples, count), options, lambda note: print(note, flush=True))
-    _record(args.output, options.to_json(), result, samples.describe() | {"used": count})
-    return result.graph, result.report
+    return graph, result, _record(options.to_json(), result, samples.describe() | {"used": count})
 
 
-def _record(output: str, options: dict[str, object], result: Result, data: dict[str, object]) -> None:
-    """Beside the output: from what, how, and with what result it was made."""
+def _record(options: dict[str, object], result: Result, data: dict[str, object]) -> str:
+    """From what, how, and with what result it was made."""
     content = {
         "options": options, "layers": result.precisions, "notes": result.notes, "data": data, "versions": versions(),
     }  # fmt: skip
-    path = Path(output).with_suffix(RECORD)
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8", newline="\n")
+    return json.dumps(content, indent=1) + "\n"

@@ -6,24 +6,25 @@ import argparse
 import json
 import math
 import sys
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.commands.common import add_model, add_options
 from tosa_engine.commands.samples import add_data, samples_of
-from tosa_engine.errors import DataError, UsageError
+from tosa_engine.errors import UsageError
 from tosa_engine.files import write_atomically
 
 from .calibrate import add_scheme, scheme_of
+from .metric_flags import add_metric, metric_of
 from .tools import float_graph, needs_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..legalize.layers import LayerRule
+    from ..metrics import Score
     from ..search.cheapest import Found, Target
-    from ..search.evaluate import Evaluator, Score
+    from ..search.evaluate import Evaluator
     from ..search.journal import Journal
     from ..search.sensitivity import Sensitivity
     from ..search.units import Unit
@@ -66,8 +67,12 @@ class _Search:
         _add_common(parser, self.name)
         target = parser.add_argument_group("target").add_mutually_exclusive_group(required=True)
         target.add_argument("--sqnr", type=_number, metavar="DB", help="of the outputs against the float network's")
-        target.add_argument("--accuracy", type=_percent, metavar="PERCENT", help="at least this (with --labels)")
-        target.add_argument("--drop", type=_percent, metavar="POINTS", help="at most this much less than in float")
+        target.add_argument(
+            "--goal", type=_number, metavar="VALUE", help="of the metric: at least this; of rmse: at most"
+        )
+        target.add_argument(
+            "--drop", type=_number, metavar="VALUE", help="the metric this much worse than in float, at most"
+        )
         parser.add_argument(
             "--cost", choices=("both", "macs", "bytes"), default="both",
             help="what is made least: multiplications by their bits, bytes, or the mean of both; default: both",
@@ -81,8 +86,8 @@ class _Search:
         from ..search.cheapest import Search
         from ..search.cost import Costs
 
-        if args.sqnr is None and args.labels is None:
-            raise UsageError("--accuracy and --drop need --labels")
+        if args.sqnr is None and args.metric is None and args.targets is None:
+            raise UsageError("--goal and --drop are of a --metric, such as accuracy or r2")
         evaluator, units, journal = _prepared(args)
         target, noise = _target(args, evaluator)
         with _bar(None, "search") as bar:
@@ -103,9 +108,7 @@ def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:
     add_model(parser)
     parser.add_argument("--statistics", required=True, metavar="FILE", help="what calibrate --statistics kept")
     add_data(parser)
-    parser.add_argument(
-        "--labels", metavar="FILE", help="an .npy or FILE.npz:NAME: the right index of each sample's largest output"
-    )
+    add_metric(parser)
     add_scheme(parser)
     parser.add_argument(
         "--journal", metavar="FILE", help="keep what was measured here; a run that was interrupted goes on from it"
@@ -133,30 +136,12 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
     for warning in graph.warnings:
         warn(warning)
     units = units_of(attach(graph, statistics, scheme))
-    evaluator = Evaluator(graph, statistics, scheme, samples_of(args, graph), args.samples, labels_of(args.labels))
+    samples = samples_of(args, graph)
+    evaluator = Evaluator(graph, statistics, scheme, samples, args.samples, *metric_of(args, samples))
     journal = Journal(args.journal, belongs_to(evaluator))
     if len(journal):
         print(f"{args.journal}: {len(journal)} measurements are there already", file=sys.stderr)
     return evaluator, units, journal
-
-
-def labels_of(text: str | None) -> list[int] | None:
-    import numpy as np
-
-    if text is None:
-        return None
-    path, bundle, key = text.rpartition(".npz:")
-    try:
-        found = np.load(path + ".npz" if bundle else text, allow_pickle=False)
-        if bundle:
-            if key not in found.files:
-                raise DataError(f"{text}: no array '{key}' there; there are {', '.join(found.files) or 'none'}")
-            found = found[key]
-    except (ValueError, EOFError, zipfile.BadZipFile) as problem:
-        raise DataError(f"{text}: no labels there: {problem}") from problem
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
-        raise DataError(f"{text}: labels are a list of integers, one per sample, in an .npy or FILE.npz:NAME")
-    return [int(label) for label in found]
 
 
 def _bar(total: int | None, what: str) -> Any:
@@ -169,19 +154,21 @@ def _target(args: argparse.Namespace, evaluator: Evaluator) -> tuple[Target, flo
     """Whether a score will do, and the noise that a search begins with."""
     if args.sqnr is not None:
         return lambda score: score.sqnr >= args.sqnr, 10 ** (-args.sqnr / 10)
-    assert evaluator.float_accuracy is not None
-    least = args.accuracy / 100 if args.accuracy is not None else evaluator.float_accuracy - args.drop / 100
-    slack = 1e-9  # the difference of two shares of whole samples
+    metric, real = evaluator.judge.metric, evaluator.judge.real
+    assert metric is not None
+    assert real is not None
+    best, slack = (real.value, args.drop) if args.drop is not None else (args.goal, 0.0)
+    allowed = slack + 1e-9 * max(abs(best), 1.0)  # sums of shares of whole samples aren't exact
 
     def reached(score: Score) -> bool:
-        return score.accuracy is not None and score.accuracy >= least - slack
+        return score.reading is not None and metric.loss(best, score.reading.value) <= allowed
 
     return reached, math.inf
 
 
 def _print_float(evaluator: Evaluator) -> None:
-    labels = "" if evaluator.float_accuracy is None else f"; in float accuracy {100 * evaluator.float_accuracy:.2f} %"
-    print(f"{evaluator.count} samples{labels}")
+    judge = evaluator.judge
+    print(f"{judge.count} samples{'' if judge.real is None else f'; in float {judge.real}'}")
 
 
 def _table(found: Sensitivity) -> list[str]:
@@ -218,7 +205,12 @@ def _finish(args: argparse.Namespace, rules: Sequence[str | LayerRule], title: s
 def _score_json(found: Score | str | None) -> Any:
     if found is None or isinstance(found, str):
         return {"problem": found}
-    return {"sqnr_db": found.sqnr if math.isfinite(found.sqnr) else None, "accuracy": found.accuracy}
+    metric = None if found.reading is None else {found.reading.name: _finite(found.reading.value)}
+    return {"sqnr_db": _finite(found.sqnr), "metric": metric}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _as_json(found: Sensitivity) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tosa_engine.errors import Unsupported
 
 from ..legalize.layers import FLOAT, INT4, INT8, INT16
 from ..legalize.refusals import PRECISION
-from .evaluate import Score
+from ..metrics import Score
 from .knapsack import cheapest
 from .units import assigned
 

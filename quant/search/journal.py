@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import DataError, TosaEngineError
 
-from .evaluate import Score
+from ..metrics import Reading, Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluator
 
 FORMAT: Final = "tosa-engine measurements"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class Journal:
@@ -63,7 +63,7 @@ class Journal:
             for line in whole:
                 key, score = _parsed(line)
                 self._known[key] = score
-        except (ValueError, KeyError, TypeError) as problem:
+        except (ValueError, KeyError, TypeError, IndexError) as problem:
             raise DataError(f"{path}: not a file of measurements: {problem}") from problem
         if len(whole) != len(lines) - 1:
             path.write_text("".join([lines[0], *whole]), encoding="utf-8")
@@ -76,24 +76,29 @@ def _difference(found: Any, head: Mapping[str, Any]) -> str:
 
 
 def _line(key: str, found: Score | str) -> str:
-    content = {"error": found} if isinstance(found, str) else {"noise": found.noise, "accuracy": found.accuracy}
-    return json.dumps({"choice": key, **content}) + "\n"
+    if isinstance(found, str):
+        return json.dumps({"choice": key, "error": found}) + "\n"
+    reading = found.reading
+    metric = None if reading is None else [reading.name, reading.value]
+    return json.dumps({"choice": key, "noise": found.noise, "metric": metric}) + "\n"
 
 
 def _parsed(line: str) -> tuple[str, Score | str]:
     content = json.loads(line)
     if "error" in content:
         return str(content["choice"]), str(content["error"])
-    accuracy = content["accuracy"]
-    return str(content["choice"]), Score(float(content["noise"]), None if accuracy is None else float(accuracy))
+    metric = content["metric"]
+    reading = None if metric is None else Reading(str(metric[0]), float(metric[1]))
+    return str(content["choice"]), Score(float(content["noise"]), reading)
 
 
 def belongs_to(evaluator: Evaluator) -> dict[str, Any]:
     """What decides the scores of an evaluator, as plain data."""
     statistics = hashlib.sha256(evaluator.statistics.to_text().encode()).hexdigest()
-    labels = None if evaluator.labels is None else evaluator.labels[: evaluator.count]
+    judge = evaluator.judge
     return {
         "model": evaluator.statistics.model, "statistics": statistics, "scheme": repr(evaluator.scheme),
-        "data": evaluator.samples.describe(), "samples": evaluator.count,
-        "labels": None if labels is None else hashlib.sha256(repr(labels).encode()).hexdigest(),
+        "data": judge.samples.describe(), "samples": judge.count,
+        "metric": None if judge.metric is None else judge.metric.name,
+        "targets": None if judge.targets is None else judge.targets.digest(judge.count),
     }  # fmt: skip

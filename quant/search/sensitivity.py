@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..legalize.layers import FLOAT, INT8, INT16
-from .evaluate import Score
+from ..metrics import Score
 from .units import assigned, paste_ready
 
 if TYPE_CHECKING:

@@ -119,7 +119,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "quant": (
-        ("ranges",),
+        ("metrics", "ranges"),
         ("legalize",),
         ("calibration",),
         ("improve",),

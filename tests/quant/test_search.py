@@ -13,12 +13,12 @@ from quant_tools import Floats
 
 from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.observe import collect
-from quant.commands.search import labels_of
 from quant.legalize.layers import FLOAT, activation_bits, layers_of
 from quant.legalize.quantize import prepared
+from quant.metrics import Reading, Score, Targets, parse
 from quant.search.cheapest import Search
 from quant.search.cost import Cost, Costs
-from quant.search.evaluate import Evaluator, Score
+from quant.search.evaluate import Evaluator
 from quant.search.journal import Journal, belongs_to
 from quant.search.sensitivity import analyse, measurements
 from quant.search.units import Unit, assigned, escaped, units_of
@@ -239,15 +239,15 @@ def test_a_target_out_of_reach() -> None:
 
 
 def test_accuracy_counts_right_answers() -> None:
-    """Labels that the float network gets right in 4 of 6 samples."""
+    """Labels that the float network gets right in 4 of 6 samples; the output has 3 x 3 places of 4 classes."""
     session = Session(GRAPH)
     right = [int(np.argmax(session.run(None, sample)[0])) for _, sample in SAMPLES.read(range(6))]
-    labels = [*right[:4], right[4] + 1, right[5] + 1]
-    found = evaluator(labels=labels)
-    assert found.float_accuracy == pytest.approx(4 / 6)
-    assert found.score(assigned(UNITS, {}, FLOAT)).accuracy == pytest.approx(4 / 6)
-    with pytest.raises(DataError, match="5 labels for 6 samples"):
-        evaluator(labels=labels[:5])
+    labels = np.array([*right[:4], right[4] ^ 1, right[5] ^ 1])
+    found = evaluator(metric=parse("accuracy"), targets=Targets(labels, "labels"))
+    assert found.judge.real == Reading("accuracy", pytest.approx(100 * 4 / 6))
+    assert found.score(assigned(UNITS, {}, FLOAT)).reading == found.judge.real
+    with pytest.raises(DataError, match="labels: 5 targets for 6 samples"):
+        evaluator(metric=parse("accuracy"), targets=Targets(labels[:5], "labels"))
 
 
 def test_selectors_of_names_with_signs_match_these_alone() -> None:
@@ -295,10 +295,13 @@ def test_the_commands(command: Callable[..., Any], files: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--drop", "1"], "--accuracy and --drop need --labels"),
+        (["--drop", "1"], "--goal and --drop are of a --metric, such as accuracy or r2"),
+        (
+            ["--goal", "1", "--metric", "f1"],
+            "unknown metric 'f1'; choose from: accuracy, topK (top5), r2, rmse, psnr, or",
+        ),
         (["--sqnr", "x"], "'x' isn't a number"),
         (["--sqnr", "30", "--precisions", "int8,int3"], "'int3': choose from int4, int8, int16"),
-        (["--accuracy", "101"], "'101' isn't in 0 .. 100"),
         (["--sqnr", "30", "--random", "3"], "samples to measure with come from one of --data and --random"),
     ],
 )
@@ -307,15 +310,3 @@ def test_wrong_words(command: Callable[..., Any], files: Path, words: list[str],
         "search", files / "net.tosa", "--statistics", files / "stats.json", "--data", files / "x.npy", *words
     )
     assert (done.code, message in done.err) == (2, True), done.err
-
-
-def test_labels_come_from_files(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.array([1, 2]))
-    np.savez(tmp_path / "b.npz", labels=np.array([3, 4], np.uint8), x=np.zeros(2))
-    assert labels_of(str(tmp_path / "a.npy")) == [1, 2]
-    assert labels_of(f"{tmp_path / 'b.npz'}:labels") == [3, 4]
-    (tmp_path / "c.npy").write_text("nothing")
-    (tmp_path / "d.npz").write_text("nothing")
-    for name in ("b.npz:x", "b.npz:y", "b.npz", "c.npy", "d.npz:x"):
-        with pytest.raises(DataError, match="labels"):
-            labels_of(str(tmp_path / name))

@@ -1,0 +1,94 @@
+"""Metrics by their names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tosa_engine.errors import UsageError
+
+from .tallies import Accuracy, Called, Squares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tallies import Tally
+
+BUILT_IN: Final = "accuracy, topK (top5), r2, rmse, psnr"
+LOWER: Final = ":lower"  # after the name of a function whose smaller values are better
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a metric is, in its unit."""
+
+    name: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {shown(self.name, self.value)}"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`tally` begins a new count. `higher`: the larger the better."""
+
+    name: str
+    tally: Callable[[], Tally]
+    higher: bool = True
+
+    def loss(self, before: float, after: float) -> float:
+        """By how much `after` is worse, in the metric's unit; negative where it is better."""
+        if before == after:
+            return 0.0
+        return before - after if self.higher else after - before
+
+
+def parse(text: str) -> Metric:
+    """The metric of a name: `accuracy`, `top5`, `r2`, `rmse`, `psnr`, or `module:function`. Raises UsageError.
+
+    A function is called with all targets and all outputs, samples along the first axis (a dictionary by name where the
+    network has several outputs), and returns a number. The larger the better, unless `:lower` follows its name.
+    """
+    if text == "accuracy":
+        return Metric(text, Accuracy)
+    if top := re.fullmatch(r"top([1-9]\d*)", text):
+        most = int(top[1])
+        return Metric(text, lambda: Accuracy(most))
+    if text in ("r2", "rmse", "psnr"):
+        return Metric(text, lambda: Squares(text), higher=text != "rmse")
+    named = text.removesuffix(LOWER)
+    module, colon, name = named.partition(":")
+    if not (colon and module and name):
+        raise UsageError(f"unknown metric '{text}'; choose from: {BUILT_IN}, or module:function")
+    function = _function(module, name, text)
+    return Metric(text, lambda: Called(text, function), higher=named == text)
+
+
+def shown(name: str, value: float) -> str:
+    """A value of a metric with its unit."""
+    if name == "accuracy" or re.fullmatch(r"top\d+", name):
+        return f"{value:.2f} %"
+    return f"{value:.2f} dB" if name == "psnr" else f"{value:.5g}"
+
+
+def _function(module: str, name: str, text: str) -> Callable[..., Any]:
+    """Modules of the current folder are found, too, as `python -m` finds them."""
+    here = str(Path.cwd())
+    added = here not in sys.path and "" not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except Exception as problem:  # whatever the user's module raises
+        raise UsageError(f"--metric {text}: {type(problem).__name__}: {problem}") from problem
+    finally:
+        if added:
+            sys.path.remove(here)
+    if not callable(found):
+        raise UsageError(f"--metric {text}: module '{module}' has no function '{name}'")
+    return found  # type: ignore[no-any-return]
