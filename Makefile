@@ -83,7 +83,7 @@ bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/operators.py --json out/bench/operators.json
 	$(BENCH_VENV)/bin/python benchmarks/elementwise.py --json out/bench/elementwise.json
 
-$(VENV)/$(READY): EXTRAS := test
+$(VENV)/$(READY): EXTRAS := test,onnx
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 $(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter

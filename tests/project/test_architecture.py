@@ -59,7 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # front ends are found by their folder, not imported by name
     "tosa_engine.formats": {"tosa_engine.errors", "tosa_engine.plugins"},
     "tosa_engine.frontends": GRAPHS
-    | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.lower", "tosa_engine.passes", "tosa_engine.numerics"},
+    | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.lower", "tosa_engine.passes", "tosa_engine.numerics"}
+    | {"tosa_engine.arrays"},
     "tosa_engine.frontends.tosa": {"tosa_engine.formats", "tosa_engine.serialize"},
     "tosa_engine.arrays": FOUNDATION,
     "tosa_engine.files": set(),
@@ -144,6 +145,18 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("batch_parallel", "verdict", "warm_up"),
         ("pool",),
         ("session",),
+        ("",),
+    ),
+    "tosa_engine.frontends.onnx": (
+        ("elements",),
+        ("model", "values"),
+        ("bodies", "writer"),
+        ("call", "ports"),
+        ("evaluator",),
+        ("operators",),
+        ("mapping",),
+        ("source",),
+        ("format",),
         ("",),
     ),
     "tosa_engine.frontends.nnef": (

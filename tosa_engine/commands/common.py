@@ -38,7 +38,8 @@ def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
             words = tuple(option.words)
             parser.add_argument(option.flag, choices=words, default=words[0], help=option.help)
         elif option.parse is not None:
-            parser.add_argument(option.flag, type=option.parse, metavar=option.metavar, help=option.help)
+            again: dict[str, Any] = {"action": "append", "default": []} if option.repeated else {}
+            parser.add_argument(option.flag, type=option.parse, metavar=option.metavar, help=option.help, **again)
         else:
             parser.add_argument(option.flag, action="store_true", help=option.help)
 

@@ -29,6 +29,7 @@ class Option:
     metavar: str | None = None
     verbs: tuple[str, ...] = ()  # that have the flag; none named: all that open a model
     needs: str = ""  # another option, without which this one says nothing
+    repeated: bool = False  # with `parse`: the flag may be given several times, the value is a list
 
     @property
     def flag(self) -> str:

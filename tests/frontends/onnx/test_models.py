@@ -1,0 +1,215 @@
+"""ONNX models as a whole: ports, known shapes, branches, functions, external data, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tosa_engine import oracle
+from tosa_engine.errors import DataError, Problems, TosaEngineError, Unsupported, UsageError
+from tosa_engine.load import load
+
+pytest.importorskip("onnx", reason="needs the extra `onnx`")
+
+from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+FLOAT = TensorProto.FLOAT
+
+
+def model(
+    nodes: list[Any], inputs: dict[str, Any], outputs: list[str], constants: dict[str, Any] | None = None, **more: Any
+) -> Any:
+    """A ModelProto. `inputs`: name -> shape, or (element type, shape)."""
+    ports = []
+    for name, kind in inputs.items():
+        code, shape = kind if isinstance(kind, tuple) else (FLOAT, kind)
+        ports.append(helper.make_tensor_value_info(name, code, shape))
+    ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "g", ports, ends, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("own", 1)], **more)
+
+
+def written(folder: Path, proto: Any) -> Path:
+    path = folder / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+def test_a_free_dimension_says_how_it_is_bound(tmp_path: Path) -> None:
+    path = written(tmp_path, model([helper.make_node("Relu", ["x"], ["y"])], {"x": ["batch", 3]}, ["y"]))
+    with pytest.raises(UsageError) as caught:
+        load(path)
+    assert str(caught.value) == ("m.onnx: input 'x' has the shape [batch, 3]: --shape x=N,3, or --dim batch=N binds it")
+    assert load(path, dim={"batch": 2}).inputs[0].shape == (2, 3)
+    assert load(path, shape={"x": (4, 5)}).inputs[0].shape == (4, 5)
+
+
+def test_the_command_line_binds(tmp_path: Path, command: Callable[..., Outcome]) -> None:
+    node = helper.make_node("Mul", ["x", "k"], ["y"])
+    path = written(tmp_path, model([node], {"x": ["n"], "k": []}, ["y"]))
+    np.save(tmp_path / "x.npy", np.array([1, 2], np.float32))
+    out = tmp_path / "y.npy"
+    done = command("run", path, "--dim", "n=2", "--constant", "k=3", "-i", tmp_path / "x.npy", "-o", out)
+    assert done.code == 0, done.err
+    assert np.load(out).tolist() == [3, 6]
+    assert command("run", path, "--dim", "m=2").err == "error: the model has no dimension 'm'; it has 'n'\n"
+
+
+def test_shapes_that_a_model_computes_are_known(tmp_path: Path) -> None:
+    """Flatten by Shape, Gather, Concat and Reshape."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"]),
+        helper.make_node("Concat", ["n", "rest"], ["t"], axis=0),
+        helper.make_node("Reshape", ["x", "t"], ["y"]),
+    ]
+    constants = {"zero": np.array([0]), "rest": np.array([-1])}
+    graph = load(written(tmp_path, model(nodes, {"x": [2, 3, 4]}, ["y"], constants)))
+    assert [op.op for op in graph.main.operators if not op.op.startswith("CONST")] == ["RESHAPE"]
+    assert graph.outputs[0].shape == (2, 12)
+
+
+def test_what_depends_on_data_is_named_with_its_way(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Cast", ["x"], ["i"], name="to_int", to=TensorProto.INT64),
+        helper.make_node("Reshape", ["v", "i"], ["y"], name="last"),
+    ]
+    path = written(tmp_path, model(nodes, {"x": [2], "v": [6]}, ["y"]))
+    with pytest.raises(Unsupported) as caught:
+        load(path)
+    assert str(caught.value) == (
+        "m.onnx: Reshape last: the shape must be known before the graph runs, but depends on data: Cast to_int <- 'x'"
+    )
+
+
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["a"]),
+        helper.make_node("Abs", ["a"], ["b"]),
+        helper.make_node("Nonsense", ["x"], ["c"], name="n"),
+    ]
+    with pytest.raises(Problems) as caught:
+        load(written(tmp_path, model(nodes, {"x": [3]}, ["b", "c"])))
+    assert [str(one) for one in caught.value.problems] == [
+        "m.onnx: NonZero of 'a': TOSA can't express it: the shape of its result depends on data",
+        "m.onnx: Nonsense n: this operator is unknown",
+    ]
+
+
+def test_a_branch_that_is_not_taken_may_be_wrong(tmp_path: Path) -> None:
+    branches = [
+        helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [helper.make_empty_tensor_value_info(name)])
+        for op, name in (("Abs", "yes"), ("Nonsense", "no"))
+    ]
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])
+    graph = load(written(tmp_path, model([node], {"x": [3]}, ["y"], {"c": np.array(True)})))
+    assert oracle.run(graph, {"x": np.array([-1, 2, -3], np.float32)})["y"].tolist() == [1, 2, 3]
+
+
+def test_functions_of_the_model_are_mapped_where_they_are_called(tmp_path: Path) -> None:
+    body = [helper.make_node("Mul", ["a", "a"], ["q"]), helper.make_node("Elu", ["q"], ["r"])]
+    body[1].attribute.add(name="alpha", ref_attr_name="alpha", type=1)
+    sets = [helper.make_opsetid("", 20)]
+    function = helper.make_function("own", "Square", ["a"], ["r"], body, sets, ["alpha"])
+    node = helper.make_node("Square", ["x"], ["y"], domain="own", name="sq", alpha=0.5)
+    graph = load(written(tmp_path, model([node], {"x": [3]}, ["y"], functions=[function])))
+    assert oracle.run(graph, {"x": np.array([1, 2, 3], np.float32)})["y"].tolist() == [1, 4, 9]
+    assert "sq/q" in graph.main.tensors
+
+
+def test_functions_without_end_are_refused(tmp_path: Path) -> None:
+    sets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
+    body = [helper.make_node("Again", ["a"], ["r"], domain="own")]
+    function = helper.make_function("own", "Again", ["a"], ["r"], body, sets)
+    node = helper.make_node("Again", ["x"], ["y"], domain="own")
+    with pytest.raises(Unsupported, match=r"nested more than 32 deep"):
+        load(written(tmp_path, model([node], {"x": [3]}, ["y"], functions=[function])))
+
+
+@pytest.mark.parametrize("place", ["../w.bin", "/etc/passwd", "a\\b", "", "link.bin"])
+def test_external_data_stay_in_the_folder(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "w.bin").write_bytes(b"\0" * 12)
+    (folder / "link.bin").symlink_to(tmp_path / "w.bin")
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": [3]}, ["y"], {"w": np.zeros(3, np.float32)})
+    held = proto.graph.initializer[0]
+    held.ClearField("raw_data")
+    held.data_location = TensorProto.EXTERNAL
+    held.external_data.add(key="location", value=place)
+    with pytest.raises(DataError, match="folder"):
+        load(written(folder, proto))
+
+
+def test_external_data_are_read(tmp_path: Path) -> None:
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": [3]}, ["y"], {"w": np.zeros(3, np.float32)})
+    held = proto.graph.initializer[0]
+    held.ClearField("raw_data")
+    held.data_location = TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="w.bin")
+    held.external_data.add(key="offset", value="4")
+    (tmp_path / "w.bin").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    graph = load(written(tmp_path, proto))
+    assert oracle.run(graph, {"x": np.zeros(3, np.float32)})["y"].tolist() == [1, 2, 3]
+    (tmp_path / "w.bin").write_bytes(b"\0" * 15)
+    with pytest.raises(DataError, match=r"w\.bin ends before byte 16"):
+        load(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("dims", [[1 << 40], [1 << 20, 1 << 20], [-1]])
+def test_tensors_that_would_fill_the_memory_are_refused(tmp_path: Path, dims: list[int]) -> None:
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": [3]}, ["y"], {"w": np.zeros(3, np.float32)})
+    proto.graph.initializer[0].dims[:] = dims
+    with pytest.raises(DataError, match=r"initializer .w. has shape"):
+        load(written(tmp_path, proto))
+    nodes = [helper.make_node("ConstantOfShape", ["n"], ["w"]), helper.make_node("Add", ["x", "w"], ["y"])]
+    with pytest.raises(TosaEngineError, match=r"a (constant|result) of shape"):
+        load(written(tmp_path, model(nodes, {"x": [3]}, ["y"], {"n": np.array(dims)})))
+
+
+def test_a_cut_file_is_one_error(tmp_path: Path) -> None:
+    """Only without its last operator set, which no node uses, a model is still whole."""
+    proto = model([helper.make_node("Relu", ["x"], ["y"])], {"x": [3]}, ["y"])
+    whole, last = proto.SerializeToString(), proto.opset_import[1].ByteSize() + 2
+    for size in set(range(len(whole))) - {len(whole) - last}:
+        path = tmp_path / "m.onnx"
+        path.write_bytes(whole[:size])
+        with pytest.raises(TosaEngineError):
+            load(path)
+
+
+def test_a_circle_is_one_error(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Abs", ["a"], ["b"])]
+    with pytest.raises(DataError, match="Add of 'a': reads 'b', which nothing before it computes"):
+        load(written(tmp_path, model(nodes, {"x": [3]}, ["b"])))
+
+
+def test_a_hundred_thousand_nodes_are_read(tmp_path: Path) -> None:
+    """One Identity after the other."""
+    count = 100_000
+    nodes = [helper.make_node("Identity", [f"t{i}"], [f"t{i + 1}"]) for i in range(count)]
+    graph = load(written(tmp_path, model(nodes, {"t0": [3]}, [f"t{count}"])))
+    assert len(graph.main.operators) == 1
+
+
+def test_unsigned_and_wide_integers_at_the_border(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Add", ["a", "a"], ["b"]),
+        helper.make_node("Add", ["i", "i"], ["j"]),
+    ]
+    ports = {"a": (TensorProto.UINT8, [3]), "i": (TensorProto.INT64, [1])}
+    graph = load(written(tmp_path, model(nodes, ports, ["b", "j"])))
+    assert [str(t.dtype) for t in (*graph.inputs, *graph.outputs)] == ["i8", "i32", "i8", "i32"]
+    bits = np.array([1, 127, 200], np.uint8).view(np.int8)
+    found = oracle.run(graph, {"a": bits, "i": np.array([7], np.int32)})
+    assert found["b"].view(np.uint8).tolist() == [2, 254, 144]
+    assert found["j"].tolist() == [14]

@@ -1,0 +1,61 @@
+"""The format ONNX: its names and its options; what it takes to read a model is imported when one is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...formats import Format, Option, Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES: Final = (".onnx",)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition("=")
+    if not (name and equals and value):
+        raise ValueError(text)
+    return name, value
+
+
+def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
+    """`NAME=1,3,192,192`; `NAME=` followed by `scalar` is a shape without axes. Raises ValueError."""
+    name, value = _pair(text)
+    extents = () if value == "scalar" else tuple(int(word) for word in value.split(","))
+    if min(extents, default=1) < 1:
+        raise ValueError(text)
+    return name, extents
+
+
+def dimension(text: str) -> tuple[str, int]:
+    """`NAME=1`. Raises ValueError."""
+    name, value = _pair(text)
+    if int(value) < 1:
+        raise ValueError(text)
+    return name, int(value)
+
+
+OPTIONS: Final = (
+    Option(
+        "shape", "of an ONNX model: the shape of an input, in place of the declared one; may be given several times",
+        parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
+    ),
+    Option(
+        "dim", "of an ONNX model: the extent of a dimension that has a name; may be given several times",
+        parse=dimension, metavar="NAME=N", repeated=True,
+    ),
+    Option(
+        "constant", "of an ONNX model: an input is a constant, a number or an array; may be given several times",
+        parse=_pair, metavar="INPUT=N|X.npy", repeated=True,
+    ),
+)  # fmt: skip
+
+
+def _open(path: Path, **options: Any) -> Source:
+    from .source import ModelSource
+
+    return ModelSource(path, **options)
+
+
+FORMAT: Final = Format("ONNX", "an .onnx file", SUFFIXES, _open, article="an", options=OPTIONS)

@@ -1,0 +1,318 @@
+"""From an ONNX model to a TOSA-FP graph: nodes one after the other, all problems raised together.
+
+A value that depends on no input is known: an array, computed here (`evaluator`). Shapes are such values, so that what
+computes shapes folds away. All other values are tensors. Nodes that no output needs are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, raise_all
+from . import bodies, evaluator, ports
+from .call import Call
+from .operators import IMPOSSIBLE, OPERATORS
+from .values import Value, known
+from .writer import OnnxWriter, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...graph import Graph, Tensor
+    from ...types import Array
+    from .model import TensorReader
+    from .ports import Bindings
+
+    Result = Value | Tensor | Array | None
+
+OWN: Final = ("", "ai.onnx")  # two names of one domain
+MOST_NODES: Final = 1_000_000  # that are mapped, with those of bodies and branches
+LONGEST_WAY: Final = 8
+
+
+class ModelMapper:
+    """What is one for a whole model: its functions, the writer, and where values come from."""
+
+    def __init__(self, model: Any, reader: TensorReader, file: str, bindings: Bindings) -> None:
+        self.model, self.reader, self.file, self.bindings = model, reader, file, bindings
+        self.writer = OnnxWriter(file)
+        self.functions = {(domain_of(f.domain), f.name): f for f in model.functions}
+        self.ways: dict[int, tuple[str, list[Value]]] = {}  # id of a value -> its node, what that reads
+        self.kept: list[Value] = []  # so that no id is used again
+        self.mapped = 0
+        self._schemas: dict[tuple[str, str, int], tuple[Any, dict[str, Any]]] = {}
+
+    def graph(self) -> Graph:
+        """Map the model. Raises Problems with everything that is wrong, DataError or Unsupported for a single one."""
+        model, graph = self.model, self.model.graph
+        sets = {domain_of(one.domain): one.version for one in model.opset_import}
+        scope = Scope(self, sets, {})
+        problems: list[TosaEngineError] = []
+        scope.add_constants(graph)
+        held = scope.values
+        scope.values.update(ports.inputs(self.writer, [i for i in graph.input if i.name not in held], self.bindings))
+        wanted = [output.name for output in graph.output]
+        scope.map_nodes(graph.node, wanted, problems)
+        raise_all(problems, f"{self.file}: {len(problems)} problems")
+        ports.outputs(self.writer, [(name, scope.value(name)) for name in wanted])
+        return self.writer.graph
+
+    def schema(self, op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
+        """The schema of an operator, None where `onnx` has none, and the defaults of its attributes."""
+        key = (op, domain, version)
+        if key not in self._schemas:
+            self._schemas[key] = _schema(op, domain, version)
+        return self._schemas[key]
+
+    def comes_from(self, value: Value, node: str, inputs: Iterable[Value | None]) -> None:
+        if not value.is_known and id(value) not in self.ways:
+            self.kept.append(value)
+            self.ways[id(value)] = (node, [one for one in inputs if one is not None and not one.is_known])
+
+
+class Scope:
+    """The values of a graph, of a branch or of a body. Names that it doesn't have are the enclosing scope's."""
+
+    def __init__(
+        self, model: ModelMapper, sets: Mapping[str, int], values: dict[str, Value | None], outer: Scope | None = None,
+        prefix: str = "", defaults: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.sets, self.values, self.outer = model, sets, values, outer
+        self.prefix, self.defaults = prefix, defaults
+        self.depth: int = outer.depth + 1 if outer is not None else 0
+        if self.depth > bodies.DEEPEST:
+            raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
+
+    def find(self, name: str) -> Value | None:
+        if name in self.values:
+            return self.values[name]
+        if self.outer is not None:
+            return self.outer.find(name)
+        raise KeyError(name)
+
+    def value(self, name: str) -> Value:
+        try:
+            found = self.find(name)
+        except KeyError:
+            raise GraphError(f"'{name}' is used before anything computes it") from None
+        if found is None:
+            raise GraphError(f"'{name}' isn't given")
+        return found
+
+    def add_constants(self, graph: Any) -> None:
+        """The initializers of a graph."""
+        for proto in graph.initializer:
+            self.values[proto.name] = known(self.model.reader.array(proto, f"initializer '{proto.name}'"))
+        for proto in graph.sparse_initializer:
+            self.values[proto.values.name] = known(dense(self.model.reader, proto))
+
+    def map_nodes(self, nodes: Sequence[Any], wanted: Iterable[str], problems: list[TosaEngineError]) -> None:
+        """Map what `wanted` needs. What has a problem is added to `problems`, what depends on it is left out."""
+        lost: set[str] = set()
+        for node in needed(nodes, wanted):
+            if not lost.isdisjoint(node.input):
+                lost.update(node.output)
+                continue
+            try:
+                self._map(node)
+            except TosaEngineError as problem:
+                problems.append(self._at(problem, node))
+                lost.update(node.output)
+
+    def _map(self, node: Any) -> None:
+        model = self.model
+        model.mapped += 1
+        if model.mapped > MOST_NODES:
+            raise Unsupported(f"the model has more than {MOST_NODES} nodes, with those of its functions")
+        if self.defaults is not None:
+            node = bodies.bound(node, self.defaults)
+        inputs = [self.find(name) if name else None for name in self._given(node)]
+        results = self._called(node, inputs)
+        for name, value in zip(node.output, results, strict=False):
+            if name:
+                model.comes_from(value, label_of(node), inputs)
+                model.writer.finish(self.prefix + name, value)
+                self.values[name] = value
+
+    def _given(self, node: Any) -> list[str]:
+        for name in node.input:
+            if name:
+                try:
+                    self.find(name)
+                except KeyError:
+                    raise GraphError(f"reads '{name}', which nothing before it computes") from None
+        return list(node.input)
+
+    def _called(self, node: Any, inputs: list[Value | None]) -> list[Value]:
+        """The results of a node: computed, mapped, or those of its body."""
+        model, domain = self.model, domain_of(node.domain)
+        function = model.functions.get((domain, node.op_type))
+        if function is not None:
+            return self._of_body(node, bodies.of_function(function), inputs)
+        if domain not in self.sets:
+            raise DataError(f"the model imports no operator set of the domain '{domain}'")
+        version = self.sets[domain]
+        schema, defaults = model.schema(node.op_type, domain, version)
+        since = schema.since_version if schema is not None else version
+        given = {one.name: self._attribute(one) for one in node.attribute}
+        model.writer.begin(self.prefix + (node.output[0] if node.output else node.name))
+        call = Call(
+            model.writer, node.op_type, inputs, {**defaults, **given}, since, list(node.output), self
+        )  # fmt: skip
+        found = evaluator.evaluate(call, domain)
+        if found is not None:
+            return [known(array) for array in found]
+        operator = OPERATORS.get((domain, node.op_type))
+        if operator is not None:
+            return _as_values(operator(call), call)
+        if reason := IMPOSSIBLE.get((domain, node.op_type)):
+            raise Unsupported(f"TOSA can't express it: {reason}")
+        body = bodies.of_schema(schema, version, node, inputs) if schema is not None else None
+        if body is None:
+            raise Unsupported("this operator isn't supported" if schema is not None else "this operator is unknown")
+        return self._of_body(node, body, inputs)
+
+    def _of_body(self, node: Any, body: bodies.Body, inputs: list[Value | None]) -> list[Value]:
+        names = dict.fromkeys(body.inputs)
+        values: dict[str, Value | None] = {**names, **dict(zip(body.inputs, inputs, strict=False))}
+        given = {**body.defaults, **{one.name: one for one in node.attribute}}
+        sets = {domain_of(name): version for name, version in body.sets.items()}
+        inner = Scope(self.model, sets, values, None, self._inner_prefix(node), given)
+        inner.depth = self.depth + 1
+        if inner.depth > bodies.DEEPEST:
+            raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
+        return inner.results(body.nodes, body.outputs[: len(node.output)])
+
+    def branch(self, graph: Any, inputs: Sequence[Value], name: str) -> list[Value]:
+        """The outputs of a graph that is an attribute, given its inputs."""
+        given = {port.name: value for port, value in zip(graph.input, inputs, strict=True)}
+        inner = Scope(self.model, self.sets, {**given}, self, f"{self.prefix}{name}/", self.defaults)
+        inner.add_constants(graph)
+        return inner.results(graph.node, [output.name for output in graph.output])
+
+    def results(self, nodes: Sequence[Any], wanted: Sequence[str]) -> list[Value]:
+        problems: list[TosaEngineError] = []
+        self.map_nodes(nodes, [name for name in wanted if name], problems)
+        raise_all(problems, f"{len(problems)} problems inside")
+        return [self.value(name) for name in wanted]
+
+    def _inner_prefix(self, node: Any) -> str:
+        return f"{self.prefix}{node.name or next((name for name in node.output if name), node.op_type)}/"
+
+    def _attribute(self, proto: Any) -> Any:
+        from onnx import helper
+
+        try:
+            found = helper.get_attribute_value(proto)
+        except ValueError as problem:
+            raise DataError(f"attribute '{proto.name}': {problem}") from None
+        if isinstance(found, bytes):
+            return found.decode(errors="replace")
+        if proto.HasField("t"):
+            return self.model.reader.array(found, f"attribute '{proto.name}'")
+        if proto.HasField("sparse_tensor"):
+            return dense(self.model.reader, found)
+        return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in found] if (
+            isinstance(found, (list, tuple)) or hasattr(found, "append")
+        ) else found  # fmt: skip
+
+    def _at(self, problem: TosaEngineError, node: Any) -> TosaEngineError:
+        """The problem at its node."""
+        if isinstance(problem, Problems):
+            return Problems([self._at(one, node) for one in problem.problems])
+        place = f"{self.prefix}{label_of(node)}"
+        message = problem.message.removeprefix(f"{self.model.file}: ")
+        kind = DataError if isinstance(problem, (GraphError, DataError)) else type(problem)
+        return kind(f"{self.model.file}: {place}: {message}")
+
+    def way_to(self, value: Value) -> str:
+        """How a value comes from the model's inputs: its node, one that this one reads, and so on."""
+        steps: list[str] = []
+        at: Value | None = value
+        while at is not None and len(steps) < LONGEST_WAY:
+            node, reads = self.model.ways.get(id(at), ("", []))
+            steps.append(node or f"'{at.tensor.name if at.tensor is not None else '?'}'")
+            at = reads[0] if reads else None
+        return " <- ".join(steps) + (" <- ..." if at is not None else "")
+
+
+def domain_of(name: str) -> str:
+    return "" if name in OWN else name
+
+
+def label_of(node: Any) -> str:
+    """A node as messages call it."""
+    name = node.name or next((f"of '{output}'" for output in node.output if output), "")
+    return f"{node.op_type} {name}".strip()
+
+
+def needed(nodes: Sequence[Any], wanted: Iterable[str]) -> list[Any]:
+    """The nodes that the values `wanted` depend on, in their order."""
+    names, found = set(wanted), []
+    for node in reversed(nodes):
+        if not names.isdisjoint(node.output):
+            found.append(node)
+            names.update(node.input)
+            names.update(_captured(node))
+    return found[::-1]
+
+
+def _captured(node: Any) -> set[str]:
+    """Names that the graphs among a node's attributes read."""
+    names: set[str] = set()
+    graphs = [graph for one in node.attribute for graph in ([one.g] if one.HasField("g") else [*one.graphs])]
+    while graphs:
+        graph = graphs.pop()
+        names.update(output.name for output in graph.output)
+        for inner in graph.node:
+            names.update(inner.input)
+            graphs += [g for one in inner.attribute for g in ([one.g] if one.HasField("g") else [*one.graphs])]
+    return names
+
+
+def dense(reader: TensorReader, proto: Any) -> Array:
+    """A SparseTensorProto as an array. Raises DataError."""
+    what = f"sparse tensor '{proto.values.name}'"
+    values, indices = reader.array(proto.values, what), reader.array(proto.indices, what)
+    shape = tuple(proto.dims)
+    if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) > 1 << 28:
+        raise DataError(f"{what} has shape {list(shape)}")
+    found = np.zeros(shape, values.dtype)
+    at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, shape)
+    try:
+        found[at] = values
+    except (IndexError, ValueError) as problem:
+        raise DataError(f"{what}: {problem}") from None
+    return found
+
+
+def _schema(op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
+    from onnx import defs, helper
+
+    try:
+        schema = defs.get_schema(op, version, domain)
+    except defs.SchemaError:
+        return None, {}
+    defaults = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.type:
+            found = helper.get_attribute_value(attribute.default_value)
+            defaults[name] = found.decode() if isinstance(found, bytes) else found
+    return schema, defaults
+
+
+def _as_values(found: Any, call: Call) -> list[Value]:
+    items = found if isinstance(found, (list, tuple)) else [found]
+    values: list[Value] = []
+    for item in items:
+        if isinstance(item, Value):
+            values.append(item)
+        elif isinstance(item, np.ndarray):
+            values.append(known(item))
+        elif item is None:
+            continue
+        else:
+            values.append(value_of(item, call.inputs[0].element if call.inputs and call.inputs[0] else None))
+    return values

@@ -1,0 +1,106 @@
+"""Reading an `.onnx` file: its bytes, its tensors, and data that lie in files beside it.
+
+Nothing is believed: a file may be cut off, name files outside of its folder, or tensors that would fill the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import DataError, UsageError
+from .elements import BY_CODE
+
+if TYPE_CHECKING:
+    from ...types import Array
+
+MOST_BYTES: Final = 1 << 31  # of a protobuf, which can't be longer
+MOST_ELEMENTS: Final = 1 << 31
+EXTERNAL: Final = 1  # TensorProto.DataLocation
+
+
+def package() -> Any:
+    """The package `onnx`. Raises UsageError where it isn't installed."""
+    try:
+        import onnx
+    except ImportError:
+        raise UsageError("reading ONNX needs the package 'onnx': pip install 'tosa-engine[onnx]'") from None
+    return onnx
+
+
+def read_model(path: Path) -> Any:
+    """The ModelProto of a file. Raises FileNotFoundError, DataError where it is damaged."""
+    onnx = package()
+    if path.stat().st_size > MOST_BYTES:
+        raise DataError(f"{path} has {path.stat().st_size} bytes; a protobuf has at most {MOST_BYTES}")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(path.read_bytes())
+    except Exception as problem:  # noqa: BLE001  # protobuf's own class differs between its implementations
+        raise DataError(f"{path} is damaged, or no ONNX model: {problem}") from None
+    if not model.HasField("graph") or not model.opset_import:
+        raise DataError(f"{path} is no ONNX model: it has no {'operator set' if model.HasField('graph') else 'graph'}")
+    return model
+
+
+class TensorReader:
+    """Arrays of TensorProtos of one model file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file, self._folder = path, path.parent
+
+    def array(self, proto: Any, what: str) -> Array:
+        """The values of a tensor. Raises DataError naming `what`."""
+        element = BY_CODE.get(proto.data_type)
+        if element is None:
+            raise DataError(f"{self._file}: {what} has the unknown element type {proto.data_type}")
+        shape = tuple(proto.dims)
+        if min(shape, default=0) < 0 or math.prod(shape) > MOST_ELEMENTS:
+            raise DataError(f"{self._file}: {what} has shape {list(shape)}")
+        try:
+            if proto.data_location == EXTERNAL:
+                return self._external(proto, element.storage, shape, what)
+            return self._own(proto, shape)
+        except (ValueError, TypeError, KeyError, OverflowError) as problem:
+            raise DataError(f"{self._file}: {what} is damaged: {problem}") from None
+
+    @staticmethod
+    def _own(proto: Any, shape: tuple[int, ...]) -> Array:
+        from onnx import numpy_helper
+
+        found = np.asarray(numpy_helper.to_array(proto))
+        if found.shape != shape:
+            raise ValueError(f"{found.size} elements for shape {list(shape)}")
+        return found
+
+    def _external(self, proto: Any, storage: Any, shape: tuple[int, ...], what: str) -> Array:
+        said = {entry.key: entry.value for entry in proto.external_data}
+        place = self._inside(said.get("location", ""), what)
+        offset, count = int(said.get("offset", 0)), math.prod(shape)
+        if storage.name.endswith("int4") or storage.name.startswith("float4"):
+            raise ValueError("elements of 4 bits in a file of their own aren't supported")
+        length = int(said.get("length", count * storage.itemsize))
+        if length != count * storage.itemsize or offset < 0:
+            raise ValueError(f"{length} bytes at {offset} for {count} elements of {storage}")
+        with place.open("rb") as file:
+            file.seek(offset)
+            content = file.read(length)
+        if len(content) != length:
+            raise ValueError(f"{place.name} ends before byte {offset + length}")
+        return np.frombuffer(content, storage.newbyteorder("<") if storage.isbuiltin == 1 else storage).reshape(shape)
+
+    def _inside(self, location: str, what: str) -> Path:
+        """A file in the model's folder. Raises DataError for any other place."""
+        parts = PurePosixPath(location).parts
+        outside = not parts or ".." in parts or PurePosixPath(location).is_absolute()
+        if outside or PureWindowsPath(location).drive or "\\" in location:
+            raise DataError(f"{self._file}: {what} is said to lie in '{location}', which is outside of its folder")
+        place = self._folder.joinpath(*parts)
+        if not place.resolve().is_relative_to(self._folder.resolve()):
+            raise DataError(f"{self._file}: {what} is said to lie in '{location}', which leads out of its folder")
+        if not place.is_file():
+            raise DataError(f"{self._file}: {what} lies in '{location}', which isn't there")
+        return place

@@ -1,0 +1,40 @@
+"""One function for each operator: it checks the arguments and calls `tosa_engine.lower`.
+
+A function takes a `Call` and gives its results: tensors, values, or arrays that are known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from . import (
+    activation,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    layout,
+    linear,
+    normalization,
+    pooling,
+    reductions,
+)
+from .impossible import IMPOSSIBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ..call import Call
+
+    Operator = Callable[[Call], Any]
+
+OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
+    ("", name): operator
+    for family in (
+        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling, reductions
+    )
+    for name, operator in family.OPERATORS.items()
+}  # fmt: skip
+
+__all__ = ["IMPOSSIBLE", "OPERATORS"]

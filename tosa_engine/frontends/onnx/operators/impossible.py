@@ -1,0 +1,33 @@
+"""Operators that TOSA can't express, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RANDOM: Final = "random numbers"
+SHAPE: Final = "the shape of its result depends on data"
+STRINGS: Final = "strings"
+BITS: Final = "no operator of TOSA sees the bits of a number"
+SEQUENCE: Final = "its sequence isn't known before the graph runs"
+OPTIONAL: Final = "an optional value"
+
+_REASONS: Final[Mapping[str, tuple[str, ...]]] = {
+    RANDOM: (
+        "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    ),
+    SHAPE: ("Compress", "NonMaxSuppression", "NonZero", "Unique"),
+    STRINGS: ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
+    BITS: ("BitCast",),
+    "pictures as files": ("ImageDecoder",),
+    SEQUENCE: (
+        "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+        "SequenceLength", "SplitToSequence",
+    ),
+    OPTIONAL: ("Optional", "OptionalGetElement", "OptionalHasElement"),
+}  # fmt: skip
+IMPOSSIBLE: Final[Mapping[tuple[str, str], str]] = {
+    ("", name): reason for reason, names in _REASONS.items() for name in names
+}

@@ -1,0 +1,69 @@
+"""An ONNX model as a source: its file is read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UsageError
+from ...formats import Source, Step
+from ...passes import run_pipeline
+from .mapping import ModelMapper
+from .model import TensorReader, read_model
+from .ports import Bindings
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ...graph import Graph, QParams
+    from ...types import Array, Shape
+
+
+def load(path: str | os.PathLike[str], **options: Any) -> Graph:
+    """The TOSA-FP graph of an ONNX model. The options are those of `ModelSource`.
+
+    Raises FileNotFoundError, UsageError for dimensions that nothing binds, DataError for a model that is damaged or
+    contradicts itself, Unsupported for what TOSA can't express, or Problems with several of them.
+    """
+    return ModelSource(Path(path), **options).graph()
+
+
+class ModelSource(Source):
+    """A model file.
+
+    `shape`: shapes of inputs by name, in place of the declared ones; `dim`: extents of named dimensions; `constant`:
+    inputs that are constants, as numbers or arrays.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        shape: Mapping[str, Shape] | Iterable[tuple[str, Shape]] = (),
+        dim: Mapping[str, int] | Iterable[tuple[str, int]] = (),
+        constant: Mapping[str, Array | float | str] | Iterable[tuple[str, Array | float | str]] = (),
+    ) -> None:
+        super().__init__(path)
+        self.bindings = Bindings(dict(shape or ()), dict(dim or ()), dict(constant or ()))
+        if not path.is_file():
+            raise FileNotFoundError(2, "no such model", str(path))
+
+    @cached_property
+    def _model(self) -> Any:
+        return read_model(self.path)
+
+    def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
+        del for_integers
+        graph = ModelMapper(self._model, TensorReader(self.path), self.path.name, self.bindings).graph()
+        for name, quant in (hints or {}).items():
+            if name not in graph.main.tensors:
+                raise UsageError(f"the quantization names a tensor that {self.path} doesn't have: {name}")
+            graph.main.tensors[name].quant = quant
+        return run_pipeline(graph)
+
+    def steps(self) -> Iterator[Step]:
+        model = self._model
+        sets = ", ".join(f"{one.domain or 'ai.onnx'} {one.version}" for one in model.opset_import)
+        yield Step("file", f"{len(model.graph.node)} nodes, operator sets {sets}")

@@ -1,0 +1,114 @@
+"""Building the TOSA graph of an ONNX model: constants for known values, names and places for tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ... import types
+from ...errors import Unsupported
+from ...graph import Composite, Location, new_graph
+from ...lower.composites import compose
+from ...lower.views import shape_of
+from ...lower.writer import Writer
+from .elements import BY_CARRIER, Element
+from .values import Value
+
+if TYPE_CHECKING:
+    from ...graph import Tensor
+    from ...types import Array
+
+MAX_EXTENT: Final = (1 << 31) - 1
+
+
+class OnnxWriter(Writer):
+    """The graph under construction. `begin` and `finish` enclose the operators of one node."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.graph = new_graph(file)
+        super().__init__(self.graph.main)
+        self.bound: set[str] = set()
+        self._start = 0
+
+    def begin(self, stem: str) -> None:
+        """What is written from here on belongs to the value `stem`."""
+        self.stem = stem
+        self._start = len(self.block.operators)
+        self.location = Location(self.file, 0, stem)
+
+    def tensor_of(self, value: Value) -> Tensor:
+        """The tensor of a value; a known one becomes a constant. Raises Unsupported where TOSA can't hold it."""
+        if value.tensor is not None:
+            return value.tensor
+        assert value.data is not None
+        carrier = carrier_of(value.element)
+        if not value.data.size:
+            raise Unsupported(f"a tensor of shape {list(value.shape)} has no elements, TOSA needs one at least")
+        value.tensor = self.const(carried(value.data, value.element), carrier)
+        return value.tensor
+
+    def finish(self, name: str, value: Value) -> None:
+        """`value` is called `name` in the model: its tensor takes the name and the place, unless it has a name."""
+        tensor = value.tensor
+        if tensor is None or value.is_known:
+            return
+        for extent in shape_of(tensor):
+            if not 1 <= extent <= MAX_EXTENT:
+                raise Unsupported(f"'{name}' would have shape {list(shape_of(tensor))}")
+        if tensor.data is not None:
+            tensor = self.const(tensor.data, tensor.dtype, quant=tensor.quant)
+        elif tensor.name in self.bound:
+            return  # another name of a value that has one
+        elif any(tensor.name in op.inputs for op in self.block.operators[self._start :]):
+            tensor = self.unary("IDENTITY", tensor)
+        self._named(tensor, self.fresh(name))
+        tensor.source = Location(self.file, 0, name)
+        self.bound.add(tensor.name)
+        value.tensor = tensor
+
+    def give_up_name(self, tensor: Tensor) -> None:
+        """The name of a tensor becomes another's, which holds the same values at the border; its readers follow."""
+        before, after = tensor.name, self.fresh(f"{tensor.name}_numbers")
+        for operator in self.block.operators:
+            operator.inputs = [after if name == before else name for name in operator.inputs]
+        self.rename(tensor, after)
+
+    def _named(self, tensor: Tensor, name: str) -> None:
+        producer = self.producers.get(tensor.name)
+        self.rename(tensor, name)
+        if isinstance(producer, Composite):
+            x = self.block.tensors[producer.inputs[0]]
+            producer.body = compose(producer.op, x, tensor, producer.attributes, producer.location).body
+
+
+def carrier_of(element: Element) -> types.DType:
+    """The number format that carries an element type. Raises Unsupported where TOSA has none."""
+    if element.carrier is None:
+        raise Unsupported(f"TOSA has no number format for {element}")
+    return element.carrier
+
+
+def carried(data: Array, element: Element) -> Array:
+    """Known values as their carrier holds them. Raises Unsupported for integers beyond int32."""
+    carrier = carrier_of(element)
+    if element.is_integer and carrier is types.i32 and element.storage.itemsize >= 4:
+        low, high = int(data.min()), int(data.max())
+        if low < types.i32.minimum or high > types.i32.maximum:
+            raise Unsupported(f"{element} constants from {low} to {high} don't fit int32")
+    return data.astype(carrier.storage)
+
+
+def value_of(tensor: Tensor, like: Element | None = None) -> Value:
+    """A tensor as a value: of the element type `like`, if that is carried so, or of the carrier's own."""
+    same = like is not None and like.carrier is tensor.dtype
+    element = like if same and like is not None else BY_CARRIER[tensor.dtype]
+    return Value(element, shape_of(tensor), None, tensor)
+
+
+def scalar_of(value: Value) -> float | None:
+    """The one element of a known value."""
+    if value.data is None or value.data.size != 1:
+        return None
+    return float(np.asarray(value.data).reshape(-1)[0])
