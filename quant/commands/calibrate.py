@@ -50,7 +50,7 @@ class _Calibrate:
         work.add_argument("--merge", nargs="+", metavar="FILE", help="statistics of parts of the data, instead of data")
         work.add_argument("--from", dest="first", type=at_least(0), default=0, metavar="N", help="begin with sample N")
         work.add_argument(
-            "--save-every", type=_seconds, default=10.0, metavar="SECONDS", help="keep the statistics; default: 10"
+            "--save-every", type=seconds, default=10.0, metavar="SECONDS", help="keep the statistics; default: 10"
         )
         work.add_argument("--engine", choices=("local", "dask"), default="local", help="who runs the samples")
         work.add_argument("--workers", type=at_least(1), metavar="N", help="processes of --engine dask on this machine")
@@ -221,7 +221,7 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("tosa-engine", "numpy", "numba")}
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     found = list_of_numbers(text)
     if len(found) != 1 or found[0] < 0:
         raise argparse.ArgumentTypeError(f"'{text}' isn't a number of seconds")

@@ -91,7 +91,9 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """What was asked for or is the default, as plain data, for the record; without what `--quant` makes irrelevant."""
     from importlib.metadata import version
 
-    given = {k: v for k, v in vars(args).items() if isinstance(v, (str, int, float, list)) and v not in ([], False)}
+    given = {
+        k: v for k, v in vars(args).items() if isinstance(v, (str, int, float, list, tuple)) and v not in ([], False)
+    }
     known = args.statistics or args.data or args.random
     scheme = ("method", "percentile", "bits", "weights", "weight_bits", "rounding", "rounding_seed", "seed")
     unused = {"output", "verb", "debug", *(() if known else scheme)}

@@ -9,18 +9,23 @@ from tosa_engine.commands.common import add_options, at_least, format_options, o
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import model_help, read_hints
 
+from .calibrate import seconds
+from .metric_flags import add_metric, metric_of
 from .tools import check_output
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from tosa_engine.graph import Graph
     from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
-    from ..report import Measurement
+    from ..metrics import Metric, Targets
+    from ..report import Files, Measurement
 
 SUFFIXES: Final = (".html", ".json", ".csv")
+SECONDS: Final = 30.0
 
 
 class _Report:
@@ -34,55 +39,88 @@ class _Report:
 
         parser.add_argument("model", metavar="FLOAT", help=f"the float model: {model_help()}")
         parser.add_argument("integer", metavar="INTEGER", help="the integer model that quantize made from it")
+        parser.add_argument("--beside", metavar="INTEGER", help="another integer model of it, to show side by side")
         add_data(parser)
+        add_metric(parser)
         parser.add_argument("--quant", metavar="FILE", help="scales, where the file beside the integer model is lost")
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
+        parser.add_argument(
+            "--suggest", type=seconds, metavar="SECONDS", default=SECONDS,
+            help=f"time for changes that are tried and measured; 0: none; default: {SECONDS:g}",
+        )  # fmt: skip
         parser.add_argument(
             "-o", "--output", action="append", required=True, metavar="FILE", help="a .html, .json or .csv; repeatable"
         )
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
-        from ..report import Files, page, to_csv, to_json
+        from tosa_engine.files import write_atomically
+
+        from ..report import page, to_csv, to_json
 
         for output in args.output:
             check_output(output, SUFFIXES)
         if bool(args.data) == bool(args.random):
             raise UsageError("a report needs one of --data and --random")
-        found = _measured(args)
-        files = Files(args.model, args.integer, args.data or "DATA")
-        from tosa_engine.files import write_atomically
-
+        found, files = _reported(args)
         for output in args.output:
             suffix = Path(output).suffix
             content = page(found, files) if suffix == ".html" else ""
             content = content or (to_csv(found) if suffix == ".csv" else to_json(found, files))
             write_atomically(output, content.encode("utf-8", "replace"))
-        _say(found, args.output)
+        _say(found, files, args.output)
         return 0
 
 
-def _measured(args: argparse.Namespace) -> Measurement:
+def _reported(args: argparse.Namespace) -> tuple[Measurement, Files]:
+    """One or two models measured, changes tried, and what command lines begin with."""
     from tosa_engine.commands.samples import samples_of
+
+    from ..report import Files
+    from .suggest import command_words, suggestions
+    from .tools import float_graph, needs_floats
+
+    graph = float_graph(args)
+    needs_floats(graph, args.model)
+    samples = samples_of(args, graph)
+    metric, targets = metric_of(args, samples)
+    found = _measured(args, args.integer, graph, samples, metric, targets)
+    if args.beside is not None:
+        found.beside = _measured(args, args.beside, graph, samples, metric, targets)
+    files = Files(args.model, args.integer, command_words(found, args.model))
+    found.suggestions = suggestions(args, graph, samples, found, metric, targets)
+    found.settings["data of this report"] = samples.describe()
+    return found, files
+
+
+def _measured(
+    args: argparse.Namespace,
+    place: str,
+    graph: Graph,
+    samples: Samples,
+    metric: Metric | None,
+    targets: Targets | None,
+) -> Measurement:
     from tosa_engine.compare.sides import read_model
     from tosa_engine.qparams import sidecar
 
     from ..improve.equalize import equalize
     from ..report import measure
-    from .tools import float_graph, needs_floats
 
     quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
-    record, graph = sidecar.record(args.integer), float_graph(args)
-    needs_floats(graph, args.model)
-    integer = read_model(open_source(args, args.integer), quant)
-    samples = samples_of(args, graph)
+    record = sidecar.record(place)
+    integer = read_model(open_source(args, place), quant)
     if record.settings.get("equalize"):  # of both, so that their tensors are the same again
         graph, _ = equalize(graph)
-    found = measure(graph, integer, _counted(samples, args.samples), threads=args.threads)
+    given = _counted(samples, args.samples)
+    found = measure(graph, integer, given, threads=args.threads, metric=metric, targets=targets)
     data = args.data or f"random numbers, seed {args.seed}"
-    found.files = {"float model": args.model, "integer model": args.integer, "data": data}
+    found.files = {"float model": args.model, "integer model": place, "data": data}
     found.notes, found.margins, found.settings = record.notes, record.margins, record.settings
-    found.settings["samples of this report"] = samples.describe()
+    if targets is not None:
+        found.files["targets"] = targets.source
+    if args.data is not None and args.data == record.settings.get("data"):
+        found.notes.append(f"the samples of this report are those that calibrated the model: {args.data}")
     if record.settings.get("smooth") is not None:
         found.notes.append("--smooth scaled channels between layers: what stands there says nothing, later layers do")
     return found
@@ -97,14 +135,19 @@ def _counted(samples: Samples, most: int | None) -> Iterator[dict[str, Array]]:
         yield sample
 
 
-def _say(found: Measurement, outputs: list[str]) -> None:
-    from ..report.advice import decibels, worst
+def _say(found: Measurement, files: Files, outputs: list[str]) -> None:
+    from ..report.advice import advise, decibels
 
-    for layer in found.outputs:
-        print(f"output '{layer.name}': SQNR {decibels(layer.cumulative.sqnr)} dB, {found.samples} samples")
-    for layer in worst(found):
-        own, all_ = decibels(layer.local.sqnr), decibels(layer.cumulative.sqnr)
-        print(f"  alone {own:>6} dB, cumulative {all_:>6} dB  {layer.name}")
+    for made in (found, *([found.beside] if found.beside is not None else [])):
+        for layer in made.outputs:
+            sqnr = decibels(layer.cumulative.sqnr)
+            print(f"{made.files['integer model']}: output '{layer.name}': SQNR {sqnr} dB, {made.samples} samples")
+        if made.reading is not None:
+            print(f"{made.files['integer model']}: {made.reading}, {made.real} in float")
+    for advice in advise(found, files):
+        if advice.trial is not None:
+            before, after = decibels(advice.trial.before.sqnr), decibels(advice.trial.after.sqnr)
+            print(f"  {advice.trial.gain:+6.1f} dB ({before} -> {after}): {advice.title}")
     print(f"written: {', '.join(outputs)}")
 
 

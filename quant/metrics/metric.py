@@ -29,8 +29,15 @@ class Reading:
     name: str
     value: float
 
+    @property
+    def shown(self) -> str:
+        """The value with its unit."""
+        if self.name == "accuracy" or re.fullmatch(r"top\d+", self.name):
+            return f"{self.value:.2f} %"
+        return f"{self.value:.2f} dB" if self.name == "psnr" else f"{self.value:.5g}"
+
     def __str__(self) -> str:
-        return f"{self.name} {shown(self.name, self.value)}"
+        return f"{self.name} {self.shown}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +74,6 @@ def parse(text: str) -> Metric:
         raise UsageError(f"unknown metric '{text}'; choose from: {BUILT_IN}, or module:function")
     function = _function(module, name, text)
     return Metric(text, lambda: Called(text, function), higher=named == text)
-
-
-def shown(name: str, value: float) -> str:
-    """A value of a metric with its unit."""
-    if name == "accuracy" or re.fullmatch(r"top\d+", name):
-        return f"{value:.2f} %"
-    return f"{value:.2f} dB" if name == "psnr" else f"{value:.5g}"
 
 
 def _function(module: str, name: str, text: str) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """How well an integer graph stands for the float graph it was made from, layer by layer.
 
-`measure` runs both and each layer alone, `page`, `to_json` and `to_csv` write what it found; `layer_errors` is the
-short form: distances in LSB.
+`measure` runs both and each layer alone, `try_changes` makes and runs changes that may help, `page`, `to_json` and
+`to_csv` write what they found; `layer_errors` is the short form: distances in LSB.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from .data import to_csv, to_json
 from .errors import LayerError, layer_errors
 from .measure import Measured, Measurement, measure
 from .page import page
+from .trials import Suggestions, Trial, Workshop, try_changes
 
 __all__ = [
-    "Advice", "Files", "LayerError", "Measured", "Measurement", "advise", "layer_errors", "lints", "measure", "page",
-    "to_csv", "to_json",
+    "Advice", "Files", "LayerError", "Measured", "Measurement", "Suggestions", "Trial", "Workshop", "advise",
+    "layer_errors", "lints", "measure", "page", "to_csv", "to_json", "try_changes",
 ]  # fmt: skip

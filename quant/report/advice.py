@@ -1,68 +1,101 @@
-"""What the numbers of a report mean: lints, the layers that cost most, and the command lines to try next."""
+"""What the numbers of a report mean: lints, and the changes that gained most, each with its command line."""
 
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..calibration.lints import MOST_SATURATED
+from .trials import EVERYWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .measure import Measured, Measurement
+    from .trials import Trial
 
-WORST: Final = 5
-POOR: Final = 25.0  # dB, of an output, and of a layer alone that spoils what comes behind
-GOOD: Final = 40.0  # dB, of a layer alone: nothing to gain
+SHOWN: Final = 6  # changes
 FROM_BEFORE: Final = 6.0  # dB by which the error of what comes before outweighs the layer's own
 BULK: Final = 0.999  # of the values, which ...
 NARROW: Final = 8.0  # ... a range this many times narrower would hold
 UNEVEN: Final = 16.0  # between the channels of weights
+PLACEHOLDER: Final = "CALIBRATION_DATA"  # where the record names none
+LONG: Final = ("--rounding", "adaround", "--bias-correction")
+REPEATED: Final = ("--layer",)  # flags that add to those before them
+BELONGS: Final = {"--method": ("--percentile",)}  # what goes with a flag that is replaced
 
 
 @dataclass(frozen=True)
 class Advice:
-    """About one layer: why it is bad, and command lines in the order in which to try them."""
+    """A change, why it may help, what it gained where that was measured, and the command line that makes it."""
 
-    layer: Measured
+    title: str
     reasons: tuple[str, ...]
-    commands: tuple[str, ...] = ()
+    command: str
+    trial: Trial | None = None
+    layers: tuple[Measured, ...] = ()
 
 
 @dataclass(frozen=True)
 class Files:
-    """What command lines name: the float model, the integer one to make again, and the data."""
+    """The float model, the integer one, and the words of `quantize` that made it, without its output."""
 
     model: str
     integer: str
-    data: str
+    words: tuple[str, ...] = ()
+
+    def command(self, flags: Sequence[str]) -> str:
+        """What makes another model, with more flags, in another file."""
+        words = self.words or ("quantize", self.model, "--data", PLACEHOLDER)
+        return shlex.join(["tosa-engine", *with_flags(words, flags), "-o", another(self.integer)])
 
 
-def worst(found: Measurement) -> list[Measured]:
-    """The layers whose own error is largest, at most `WORST`; none that is good enough. Inputs have no operators."""
-    computed = [layer for layer in found.layers if layer.operator and layer.local.sqnr < GOOD]
-    return sorted(computed, key=lambda layer: layer.local.sqnr)[:WORST]
+def with_flags(words: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """A command line with more flags; one that it has already is replaced."""
+    groups = list(_groups(words))
+    for group in _groups(flags):
+        gone = () if group[0] in REPEATED else (group[0], *BELONGS.get(group[0], ()))
+        groups = [other for other in groups if other[0] not in gone] + [group]
+    return [word for group in groups for word in group]
+
+
+def _groups(words: Sequence[str]) -> Iterator[list[str]]:
+    """Flags with their values; other words alone."""
+    group: list[str] = []
+    for word in words:
+        if not (group and group[0].startswith("--") and not word.startswith("--")):
+            if group:
+                yield group
+            group = []
+        group.append(word)
+    if group:
+        yield group
+
+
+def another(path: str) -> str:
+    """`net.tosa` -> `net-2.tosa` -> `net-3.tosa`: a report never writes over what it reports."""
+    file = Path(path)
+    counted = re.fullmatch(r"(.*)-(\d{1,4})", file.stem)
+    stem, number = (counted[1], int(counted[2]) + 1) if counted else (file.stem, 2)
+    return str(file.with_name(f"{stem}-{number}{file.suffix}"))
 
 
 def advise(found: Measurement, files: Files) -> list[Advice]:
-    return [_about(layer, found, files) for layer in worst(found)]
-
-
-def overall(found: Measurement, files: Files) -> Advice | None:
-    """Of the network: where the layers are good enough alone, and the outputs aren't; None where they are."""
-    outputs = [layer for layer in found.outputs if layer.cumulative.sqnr < POOR]
-    if not outputs or any(layer.local.sqnr < POOR for layer in found.layers):
-        return None
-    layer = min(outputs, key=lambda output: output.cumulative.sqnr)
-    start = ("tosa-engine", "quantize", files.model, "--data", files.data)
-    flags = [("--equalize", "--rounding", "adaround", "--bias-correction"), ("--bits", "16")]
-    if all(other.dtype == "i16" for other in found.layers):
-        flags.pop()
-    reason = f"output '{layer.name}' has {layer.cumulative.sqnr:.1f} dB: errors add up from layer to layer"
-    return Advice(layer, (reason,), tuple(shlex.join([*start, *more, "-o", files.integer]) for more in flags))
+    """The changes that gained most first; at the end all layers in int16, and what wasn't measured."""
+    if found.suggestions is None:
+        return []
+    worth = found.suggestions.worth
+    chosen = [trial for trial in worth if trial.change.title != EVERYWHERE][:SHOWN]
+    chosen += [trial for trial in worth if trial.change.title == EVERYWHERE]
+    cards = [_about(trial, found, files) for trial in chosen]
+    if not {"--rounding", "--bias-correction"} & set(files.words):
+        reason = "not measured here: they run the samples again for each layer"
+        cards.append(Advice("rounding and biases fitted to samples", (reason,), files.command(LONG)))
+    return cards
 
 
 def lints(found: Measurement) -> list[str]:
@@ -96,25 +129,28 @@ def outliers(layer: Measured) -> float:
     return max(widest / bulk, 1.0) if bulk > 0 else 1.0
 
 
-def _about(layer: Measured, found: Measurement, files: Files) -> Advice:
-    reasons, flags = [f"alone it has {layer.local.sqnr:.1f} dB"], list[tuple[str, ...]]()
+def _about(trial: Trial, found: Measurement, files: Files) -> Advice:
+    change = trial.change
+    layers = tuple(x for x in found.layers if x.layer in change.layers and not x.moves)
+    reasons = [reason for layer in layers[:1] for reason in _reasons(layer, found)]
+    reasons += [f"together: {', '.join(change.parts)}"] if change.parts else []
+    if change.layers or change.parts or change.title == EVERYWHERE:
+        reasons.append(f"multiplications and bytes: {100 * trial.cost:.0f} % of all layers in int8")
+    return Advice(change.title, tuple(reasons), files.command(change.flags), trial, layers)
+
+
+def _reasons(layer: Measured, found: Measurement) -> Iterator[str]:
+    yield f"alone it has {decibels(layer.local.sqnr)} dB"
     narrower = outliers(layer)
     if layer.saturation > MOST_SATURATED:
-        reasons.append(f"{100 * layer.saturation:.1f} % of its values lie beyond its range")
-        flags.append(("--method", "minmax"))
+        yield f"{100 * layer.saturation:.1f} % of its values lie beyond its range"
     elif narrower > NARROW:
-        reasons.append(f"99.9 % of its values would fit a range {narrower:.0f} times narrower")
-        flags.append(("--method", "percentile", "--percentile", "99.9"))
+        yield f"99.9 % of its values would fit a range {narrower:.0f} times narrower"
     if unevenness(layer.peaks) > UNEVEN:
-        reasons.append(f"its weights differ {unevenness(layer.peaks):.0f} times between channels")
-        flags.append(("--equalize",) if layer.per_channel else ("--weights", "per-channel"))
+        yield f"its weights differ {unevenness(layer.peaks):.0f} times between channels"
     before = _before(layer, found)
     if before is not None:
-        reasons.append(f"most of the error that it passes on comes from before it, '{before.name}' first")
-    if layer.dtype != "i16":
-        flags.append(("--layer", f"{layer.layer}=int16"))
-    start = ("tosa-engine", "quantize", files.model, "--data", files.data)
-    return Advice(layer, tuple(reasons), tuple(shlex.join([*start, *more, "-o", files.integer]) for more in flags))
+        yield f"most of the error that it passes on comes from before it, '{before.name}' first"
 
 
 def _before(layer: Measured, found: Measurement) -> Measured | None:
@@ -123,6 +159,11 @@ def _before(layer: Measured, found: Measurement) -> Measured | None:
         return None
     earlier = [other for other in found.layers[: found.layers.index(layer)] if other.operator]
     return min(earlier, key=lambda other: other.local.sqnr, default=None)
+
+
+def signed(value: float) -> str:
+    """A difference in dB, for people."""
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
 
 
 def decibels(value: float) -> str:

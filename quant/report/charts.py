@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
     from tosa_engine.types import Array
 
-    from .measure import Measured
+    from .measure import Measured, Measurement
+    from .outputs import SampleError
 
 BINS: Final = 48
 WIDTH, HEIGHT = 1000, 240
+MOST_POINTS: Final = 500
 
 
 def histogram(layer: Measured, height: int = 36) -> str:
@@ -62,25 +64,62 @@ def channels(peaks: Sequence[float]) -> str:
     return _svg(max(len(shown), 1), 36, shapes, "weights")
 
 
-def sqnr_by_layer(layers: Sequence[Measured], top: float) -> str:
-    """SQNR of all layers from the first to the last, 0 dB at the bottom, `top` at the top: alone and cumulative."""
-    lines = []
-    for kind in ("cumulative", "local"):
-        points = []
-        for i, layer in enumerate(layers):
-            value = min(max(getattr(layer, kind).sqnr, 0.0), top)
-            points.append(f"{(i + 0.5) / len(layers) * WIDTH:.1f},{HEIGHT - value / top * HEIGHT:.1f}")
-        lines.append(f'<polyline class="{kind}" points="{" ".join(points)}"/>')
-    ticks = [
+def sqnr_by_layer(layers: Sequence[Measured], top: float, beside: Sequence[float | None] = ()) -> str:
+    """SQNR of all layers from the first to the last, 0 dB at the bottom, `top` at the top: alone and cumulative, and
+    cumulative of another model (None: it has no such layer).
+    """
+    values: dict[str, Sequence[float | None]] = {
+        "beside": beside,
+        "cumulative": [layer.cumulative.sqnr for layer in layers],
+        "local": [layer.local.sqnr for layer in layers],
+    }
+    return _svg(WIDTH, HEIGHT, [*_grid(top), *(_line(kind, v, top) for kind, v in values.items() if v)], "along")
+
+
+def aligned(found: Measurement) -> list[float | None]:
+    """The cumulative SQNR of the model beside, layer by layer of this one."""
+    if found.beside is None:
+        return []
+    others = {layer.name: layer.cumulative.sqnr for layer in found.beside.layers}
+    return [others.get(layer.name) for layer in found.layers]
+
+
+def sqnr_by_sample(each: Sequence[SampleError], top: float) -> str:
+    """As `sqnr_by_layer`, of samples; where there are many, the worst of some neighbours."""
+    step = -(-len(each) // MOST_POINTS)
+    values = [min(sample.sqnr for sample in each[i : i + step]) for i in range(0, len(each), step)]
+    return _svg(WIDTH, HEIGHT, [*_grid(top), _line("cumulative", values, top)], "along low")
+
+
+def _grid(top: float) -> list[str]:
+    return [
         f'<line class="grid" x1="0" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
         for y in (HEIGHT - db / top * HEIGHT for db in range(0, int(top) + 1, 20))
     ]
-    return _svg(WIDTH, HEIGHT, [*ticks, *lines], "along")
+
+
+def _line(kind: str, values: Sequence[float | None], top: float) -> str:
+    points = [
+        f"{(i + 0.5) / len(values) * WIDTH:.1f},{HEIGHT - min(max(value, 0.0), top) / top * HEIGHT:.1f}"
+        for i, value in enumerate(values)
+        if value is not None
+    ]
+    if len(points) == 1:  # a point has no line
+        points.append(points[0].replace(f"{WIDTH / 2:.1f}", f"{WIDTH / 2 + 1:.1f}"))
+    return f'<polyline class="{kind}" points="{" ".join(points)}"/>'
 
 
 def top_of(layers: Sequence[Measured]) -> float:
     """The next multiple of 20 dB above every layer, 60 at least and 120 at most."""
     most = max((v for x in layers for v in (x.local.sqnr, x.cumulative.sqnr) if math.isfinite(v)), default=0.0)
+    return _top(most)
+
+
+def top_of_samples(each: Sequence[SampleError]) -> float:
+    return _top(max((sample.sqnr for sample in each if math.isfinite(sample.sqnr)), default=0.0))
+
+
+def _top(most: float) -> float:
     return float(min(max(-(-most // 20) * 20, 60), 120))
 
 

@@ -19,6 +19,8 @@ from ..legalize.sharing import moves_values
 from ..legalize.weights import has_weights, rows_of
 from .errors import common_pairs, quantized_inputs
 from .local import isolated_layers
+from .outputs import OutputErrors
+from .sizes import NO_SIZES, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
     from ..legalize.layers import Layer
+    from ..metrics import Metric, Reading, Targets
+    from .outputs import SampleError
+    from .sizes import Sizes
+    from .trials import Suggestions
 
     Sample = Mapping[str, Array]
 
@@ -40,6 +46,7 @@ class Measured:
     input), `layer` what selectors of `quantize --layer` call the layer that it is of. `local`: the integer operators
     are given quantized floats; `cumulative`: each graph runs on its own. `beyond` counts floats that the integer tensor
     can't hold. `peaks` are the largest weights of each output channel; `per_channel`: each has a scale of its own.
+    `moves`: it only moves values.
     """
 
     name: str
@@ -55,6 +62,8 @@ class Measured:
     peaks: tuple[float, ...] = ()
     per_channel: bool = False
     is_output: bool = False
+    moves: bool = False
+    sizes: Sizes = NO_SIZES
 
     @property
     def range(self) -> tuple[float, float]:
@@ -79,16 +88,26 @@ class Measured:
 
 @dataclass
 class Measurement:
-    """Everything that the report shows. `layers` in execution order; `notes` are what `quantize` said, `margins` the
-    bits that accumulators have to spare, `settings` what was resolved, all plain data.
+    """Everything that the report shows. `layers` in execution order; `each`: the errors of every sample; `real` and
+    `reading`: the metric of the float and of the integer model; `notes` are what `quantize` said, `margins` the bits
+    that accumulators have to spare, `settings` what was resolved, all plain data; `beside`: another integer model of
+    the same float model on the same samples; `suggestions`: changes that were tried.
     """
 
     layers: list[Measured]
-    samples: int = 0
+    each: list[SampleError] = field(default_factory=list)
+    real: Reading | None = None
+    reading: Reading | None = None
     notes: list[str] = field(default_factory=list)
     margins: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    beside: Measurement | None = None
+    suggestions: Suggestions | None = None
+
+    @property
+    def samples(self) -> int:
+        return len(self.each)
 
     @property
     def outputs(self) -> list[Measured]:
@@ -102,39 +121,44 @@ def measure(
     qparams: Mapping[str, QParams] | None = None,
     *,
     threads: int | None = None,
+    metric: Metric | None = None,
+    targets: Targets | None = None,
 ) -> Measurement:
     """Run a TOSA-FP graph, the integer graph made from it, and each of its layers alone.
 
     `samples` are float arrays by input name, read one by one: memory doesn't grow with their number. Scales and zero
-    points are those that the integer graph's tensors carry, else those of `qparams` by name.
+    points are those that the integer graph's tensors carry, else those of `qparams` by name. `targets` are those of the
+    samples, in their order.
 
     Raises DataError when the graphs have no tensor in common, an activation isn't finite, or there is no sample.
     """
     found = common_pairs(float_graph, integer_graph, qparams)
     result = Measurement(_layers(float_graph, integer_graph, found))
+    outputs = OutputErrors(float_graph, integer_graph, found, metric, targets)
     alone, given = isolated_layers(integer_graph, [p.stored for p in found])
-    floats = KeptTensors(float_graph, [p.real for p in found], threads)
-    integers = KeptTensors(integer_graph, [p.stored for p in found], threads)
+    floats = KeptTensors(float_graph, [*(p.real for p in found), *float_graph.main.outputs], threads)
+    integers = KeptTensors(integer_graph, [*(p.stored for p in found), *integer_graph.main.outputs], threads)
     locals_ = KeptTensors(alone, alone.main.outputs, threads)
-    for sample in samples:
+    for number, sample in enumerate(samples):
         real = floats.run(sample)
         bad = [p.real for p in found if not np.isfinite(real[p.real]).all()]
         if bad:
-            raise DataError(f"sample {result.samples} gives NaN or infinity", tensor=bad[0])
+            raise DataError(f"sample {number} gives NaN or infinity", tensor=bad[0])
         border = quantized_inputs(integer_graph, found, sample)
         stored = integers.run(border)
         feeds = {given[p.stored]: quantize_array(real[p.real], p.quant) for p in found}
         own = locals_.run({t.name: border[t.name] if t.name in border else feeds[t.name] for t in alone.inputs})
         for layer, pair in zip(result.layers, found, strict=True):
             layer.add(real[pair.real], stored[pair.stored], own.get(pair.stored, stored[pair.stored]))
-        result.samples += 1
+        result.each.append(outputs.add(number, real, stored))
     if not result.samples:
         raise DataError("a report needs at least one sample")
+    result.real, result.reading = outputs.readings()
     return result
 
 
 def _layers(float_graph: Graph, integer_graph: Graph, found: Iterable[Pair]) -> list[Measured]:
-    block = prepared(float_graph).main
+    block, stored = prepared(float_graph).main, integer_graph.main.producers()
     producers = block.producers()
     layers = {name: layer for layer in layers_of(block) for name in layer.tensors}
     result, used = list[Measured](), set[str]()
@@ -154,6 +178,8 @@ def _layers(float_graph: Graph, integer_graph: Graph, found: Iterable[Pair]) -> 
                 peaks=_peaks(block, layer.op) if layer is not None and not _moves(producers.get(pair.real)) else (),
                 per_channel=_per_channel(integer_graph.main, pair.stored),
                 is_output=pair.stored in integer_graph.main.outputs,
+                moves=_moves(producers.get(pair.real)),
+                sizes=sizes_of(integer_graph.main, stored, pair.stored),
             )
         )
     return result

@@ -1,0 +1,109 @@
+"""What `report` tries: the model made again from its record, with one change at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tosa_engine.commands.samples import samples_of
+from tosa_engine.errors import TosaEngineError
+
+from .quantize_flags import options_of
+from .record import parsed, words_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tosa_engine.graph import Graph
+    from tosa_engine.samples.arrays import Samples
+    from tosa_engine.types import Array
+
+    from ..calibration.records import Statistics
+    from ..metrics import Metric, Targets
+    from ..report import Measurement
+    from ..report.trials import Suggestions
+
+PLACEHOLDER_FLAGS = ("--data", "CALIBRATION_DATA")
+
+
+def command_words(found: Measurement, model: str) -> tuple[str, ...]:
+    """The words that make the model again; without statistics or data in the record, a place for them."""
+    words = words_of(found.settings, model)
+    if {"--statistics", "--data", "--random"} & set(words):
+        return words
+    kept = list(words)
+    if "--quant" in kept:  # its ranges are of one precision only
+        at = kept.index("--quant")
+        del kept[at : at + 2]
+    return (*kept, *PLACEHOLDER_FLAGS)
+
+
+def suggestions(
+    args: argparse.Namespace,
+    graph: Graph,
+    samples: Samples,
+    found: Measurement,
+    metric: Metric | None,
+    targets: Targets | None,
+) -> Suggestions | None:
+    """Changes tried in the time of `--suggest`; None where there is no time, or the model can't be made again."""
+    from tqdm import tqdm
+
+    from ..metrics import Judge
+    from ..report.trials import MOST_JUDGES, Workshop, try_changes
+
+    if not args.suggest:
+        return None
+    count = min(samples.total, args.samples or samples.total)
+    notes: list[str] = []
+    try:
+        made = parsed(command_words(found, args.model))
+        options = options_of(made)
+        calibration, statistics = _calibration(made, graph, samples, found.settings, notes)
+        workshop = Workshop(graph, calibration, Judge(graph, samples, min(count, MOST_JUDGES)), statistics)
+        judge = None if metric is None else Judge(graph, samples, count, metric, targets)
+        order = [x.layer for x in sorted(found.layers, key=lambda x: x.local.sqnr) if x.layer]
+        with tqdm(desc="changes", unit="network", disable=None) as bar:
+            result = try_changes(workshop, options, order, args.suggest, bar.update, judge)
+    except (TosaEngineError, OSError) as problem:
+        found.notes.append(f"no change could be tried: {problem}")
+        return None
+    result.notes += notes
+    long = [
+        flag
+        for flag, on in (("--rounding", options.rounding != "nearest"), ("--bias-correction", options.bias_correction))
+        if on
+    ]
+    if long:
+        result.notes.append(f"networks are made without {' and '.join(long)} here; the commands keep them")
+    return result
+
+
+def _calibration(
+    made: argparse.Namespace, graph: Graph, samples: Samples, settings: dict[str, Any], notes: list[str]
+) -> tuple[Iterator[dict[str, Array]], Statistics | None]:
+    """The samples and the statistics that the model was calibrated with, as far as they are there."""
+    from ..calibration import records
+    from ..calibration.observe import digest
+    from ..report.trials import MOST_CALIBRATION
+
+    if made.random or (made.data and Path(made.data).exists()):
+        own = samples_of(made, graph)
+        count = min(own.total, made.samples or own.total)
+        if count > MOST_CALIBRATION:
+            notes.append(f"ranges are of {MOST_CALIBRATION} of the {count} calibration samples")
+        return _first(own, min(count, MOST_CALIBRATION)), None
+    if made.statistics and Path(made.statistics).exists():
+        found = records.read(made.statistics)
+        if found.model == digest(graph):
+            return iter(()), found
+    place = settings.get("statistics") or settings.get("data")
+    reason = f"'{place}' isn't there" if place else "the record names none"
+    notes.append(f"ranges are of the samples of this report, for want of calibration data: {reason}")
+    return _first(samples, min(samples.total, MOST_CALIBRATION)), None
+
+
+def _first(samples: Samples, count: int) -> Iterator[dict[str, Array]]:
+    return (sample for _, sample in samples.read(range(count)))

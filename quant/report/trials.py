@@ -1,0 +1,252 @@
+"""Changes to a quantization, each made and run: what it gains at the output.
+
+Every network is made anew from the float model, with the ranges of the calibration data and the options of the model
+that is reported, but for those that take long (AdaRound, bias correction); the change is one more option. The first
+score is that of no change, so that both sides are made in the same way.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from tosa_engine.errors import TosaEngineError
+
+from ..calibration.calibrate import attach, resolved
+from ..calibration.observe import collect
+from ..improve.equalize import equalize
+from ..improve.smooth import smooth
+from ..legalize.layers import INT16, layers_of, stay_float
+from ..legalize.quantize import prepared, quantize
+from ..search.cost import Costs
+from ..search.units import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from tosa_engine.graph import Graph
+    from tosa_engine.types import Array
+
+    from ..calibration.records import Statistics
+    from ..improve.post_training import Options
+    from ..metrics import Judge, Reading, Score
+    from ..search.units import Unit
+
+    Sample = Mapping[str, Array]
+
+MOST_CALIBRATION: Final = 32  # samples that are calibrated with anew
+MOST_JUDGES: Final = 8  # samples that judge a change
+PER_CHANNEL: Final = ("--weights", "per-channel")
+EVERYWHERE: Final = "all layers in int16"
+TOGETHER: Final = 0.8  # of what single layers gain, that those together are to gain
+MOST_TOGETHER: Final = 8
+MOST_READ: Final = 4  # changes of which the metric is read
+NOTHING: Final = 0.5  # dB, which no change is worth
+
+
+@dataclass(frozen=True)
+class Change:
+    """`flags` are what `quantize` is told, `options` the same; `layers`: the names of those that alone get int16,
+    `parts`: those of the changes that are made together.
+    """
+
+    title: str
+    flags: tuple[str, ...]
+    options: Options
+    layers: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`before` and `after` are measured on the same samples; `cost`: beside all layers in int8; `readings`: the metric
+    before and after on all samples.
+    """
+
+    change: Change
+    before: Score
+    after: Score
+    cost: float
+    readings: tuple[Reading, Reading] | None = None
+
+    @property
+    def gain(self) -> float:
+        """In dB."""
+        return 0.0 if self.after.sqnr == self.before.sqnr else self.after.sqnr - self.before.sqnr
+
+
+@dataclass
+class Suggestions:
+    """`tried` in the order of their gains; `left`: changes that there was no time for; `notes` say what the numbers
+    are of.
+    """
+
+    before: Score
+    samples: int
+    tried: list[Trial] = field(default_factory=list)
+    left: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def worth(self) -> list[Trial]:
+        return [trial for trial in self.tried if trial.gain >= NOTHING]
+
+    def gain_of(self, layer: str) -> float | None:
+        """Of the change that gives one layer, or what shares a TABLE with it, int16; None where it wasn't tried."""
+        return next((trial.gain for trial in self.tried if layer in trial.change.layers), None)
+
+
+class Workshop:
+    """Makes integer networks of one float network by options, and has them judged."""
+
+    def __init__(
+        self, graph: Graph, calibration: Iterable[Sample], judge: Judge, statistics: Statistics | None = None
+    ) -> None:
+        self.graph, self.judge = graph, judge
+        self._calibration = [*islice(calibration, MOST_CALIBRATION)]
+        self._bases: dict[tuple[bool, float | None], tuple[Graph, Statistics]] = {}
+        if statistics is not None:
+            self._bases[False, None] = graph, statistics
+
+    @property
+    def has_samples(self) -> bool:
+        return bool(self._calibration)
+
+    def base(self, options: Options) -> tuple[Graph, Statistics]:
+        """The float network as `--equalize` and `--smooth` leave it, and its statistics."""
+        key = options.equalize, options.smooth
+        if key not in self._bases:
+            graph = equalize(self.graph)[0] if options.equalize else self.graph
+            if options.smooth is not None:
+                graph = smooth(graph, self._calibration, options.smooth)[0]
+            self._bases[key] = graph, collect(graph, enumerate(self._calibration))
+        return self._bases[key]
+
+    def precisions(self, options: Options) -> dict[str, str]:
+        return resolved(prepared(self.base(options)[0]).main, options.scheme, options.rules, options.weight_bits)
+
+    def units(self, options: Options) -> list[Unit]:
+        graph, statistics = self.base(options)
+        return units_of(attach(graph, statistics, options.scheme))
+
+    def make(self, options: Options) -> Graph:
+        """Raises what `quantize` raises."""
+        graph, statistics = self.base(options)
+        ready = attach(graph, statistics, options.scheme, options.rules, options.weight_bits)
+        return quantize(ready, floats=stay_float(prepared(graph).main, self.precisions(options)))
+
+    def score(self, options: Options) -> Score:
+        return self.judge.score(self.make(options))
+
+
+def try_changes(
+    workshop: Workshop,
+    options: Options,
+    order: Sequence[str],
+    seconds: float,
+    done: Callable[[], None] = lambda: None,
+    everything: Judge | None = None,
+) -> Suggestions:
+    """Try changes for as long as there is time: ranges and methods, 16 bits, then single layers in `order` (the names
+    of layers, those that look worst first), then the best of them together. At last `everything`, a judge with all
+    samples and a metric, reads the metric of the best.
+    """
+    end = time.monotonic() + seconds
+    found = Suggestions(workshop.score(options), workshop.judge.count)
+    costs = Costs(prepared(workshop.graph).main)
+    done()
+
+    def attempt(change: Change) -> Trial | None:
+        if time.monotonic() > end:
+            found.left += 1
+            return None
+        try:
+            after = workshop.score(change.options)
+            cost = costs.of(_named(workshop.precisions(change.options), costs)).relative(costs.usual, "both")
+        except TosaEngineError:  # it can't be had: no form in int16, for example
+            return None
+        finally:
+            done()
+        found.tried.append(Trial(change, found.before, after, cost))
+        return found.tried[-1]
+
+    for change in _general(workshop, options):
+        attempt(change)
+    single = [trial for change in _layers(workshop, options, order) if (trial := attempt(change)) is not None]
+    if (together := _together(single, options)) is not None:
+        attempt(together)
+    found.tried.sort(key=lambda trial: -trial.gain)
+    if everything is not None and found.worth and time.monotonic() < end:
+        before = everything.score(workshop.make(options)).reading
+        for i, trial in enumerate(found.worth[:MOST_READ]):
+            if time.monotonic() < end:
+                after = everything.score(workshop.make(trial.change.options)).reading
+                assert before is not None
+                assert after is not None
+                found.tried[i] = replace(trial, readings=(before, after))
+                done()
+    return found
+
+
+def _named(precisions: Mapping[str, str], costs: Costs) -> dict[str, str]:
+    """By the layers that costs are of: `--smooth` adds some."""
+    return {layer.name: precisions.get(layer.name, "int8") for layer in costs.layers}
+
+
+def _general(workshop: Workshop, options: Options) -> Iterator[Change]:
+    """What is about the whole network."""
+    scheme = options.scheme
+    method = scheme.method
+    for name in ("minmax", "mse", "percentile"):
+        if name != method.name:
+            other = replace(scheme, method=replace(method, name=name))
+            yield Change(f"ranges by {name}", ("--method", name), replace(options, scheme=other))
+    if not scheme.weights_per_channel:
+        other = replace(scheme, weights_per_channel=True)
+        yield Change("a scale for each channel of weights", PER_CHANNEL, replace(options, scheme=other))
+    if workshop.has_samples and not options.equalize:
+        yield Change("channels equalized between layers", ("--equalize",), replace(options, equalize=True))
+    if workshop.has_samples and options.smooth is None and _products(workshop.graph):
+        yield Change("outliers moved into weights", ("--smooth", "0.5"), replace(options, smooth=0.5))
+    if method.bits == 8 and options.weight_bits == 8:
+        wide = scheme.with_bits(16)
+        flags = ("--bits", "16", "--method", wide.method.name)
+        yield Change(EVERYWHERE, flags, replace(options, scheme=wide))
+
+
+def _products(graph: Graph) -> bool:
+    return any(layer.op.op == "MATMUL" for layer in layers_of(prepared(graph).main))
+
+
+def _layers(workshop: Workshop, options: Options, order: Sequence[str]) -> Iterator[Change]:
+    """Each unit that isn't int16 yet, in int16."""
+    place = {name: i for i, name in enumerate(order)}
+    now = workshop.precisions(options)
+    units = [unit for unit in workshop.units(options) if any(now[name] != INT16 for name in unit.layers)]
+    units.sort(key=lambda unit: min(place.get(name, len(order)) for name in unit.layers))
+    for unit in units:
+        rules = tuple(unit.rules(INT16))
+        flags = tuple(word for rule in rules for word in ("--layer", f"{rule.selector}={rule.precision}"))
+        others = len(unit.layers) - 1
+        title = f"{unit.name} in int16" if not others else f"{unit.name} and what shares its table in int16"
+        yield Change(title, flags, replace(options, rules=(*options.rules, *rules)), unit.layers)
+
+
+def _together(single: Sequence[Trial], options: Options) -> Change | None:
+    """The layers that gain most alone, as few as gain most of what all gain."""
+    gains = sorted(((t.before.noise - t.after.noise, t) for t in single if t.gain > 0), key=lambda pair: -pair[0])
+    total, sum_, chosen = sum(gain for gain, _ in gains), 0.0, list[Trial]()
+    for gain, trial in gains[:MOST_TOGETHER]:
+        if sum_ >= TOGETHER * total:
+            break
+        sum_ += gain
+        chosen.append(trial)
+    if len(chosen) < 2:
+        return None
+    rules = tuple(rule for trial in chosen for rule in trial.change.options.rules[len(options.rules) :])
+    flags = tuple(word for trial in chosen for word in trial.change.flags)
+    parts = tuple(trial.change.title.removesuffix(" in int16") for trial in chosen)
+    title = f"{len(chosen)} layers in int16"
+    return Change(title, flags, replace(options, rules=(*options.rules, *rules)), parts=parts)
