@@ -81,6 +81,7 @@ class Scope:
     ) -> None:  # fmt: skip
         self.model, self.sets, self.values, self.outer = model, sets, values, outer
         self.prefix, self.defaults = prefix, defaults
+        self.lost: set[str] = set()
         self.depth: int = outer.depth + 1 if outer is not None else 0
         if self.depth > bodies.DEEPEST:
             raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
@@ -110,16 +111,19 @@ class Scope:
 
     def map_nodes(self, nodes: Sequence[Any], wanted: Iterable[str], problems: list[TosaEngineError]) -> None:
         """Map what `wanted` needs. What has a problem is added to `problems`, what depends on it is left out."""
-        lost: set[str] = set()
         for node in needed(nodes, wanted):
-            if not lost.isdisjoint(node.input):
-                lost.update(node.output)
+            if any(self.is_lost(name) for name in node.input):
+                self.lost.update(node.output)
                 continue
             try:
                 self._map(node)
             except TosaEngineError as problem:
                 problems.append(self._at(problem, node))
-                lost.update(node.output)
+                self.lost.update(node.output)
+
+    def is_lost(self, name: str) -> bool:
+        """Whether a value has a problem, or depends on one that has."""
+        return name in self.lost or (name not in self.values and self.outer is not None and self.outer.is_lost(name))
 
     def _map(self, node: Any) -> None:
         model = self.model
@@ -208,15 +212,11 @@ class Scope:
             found = helper.get_attribute_value(proto)
         except ValueError as problem:
             raise DataError(f"attribute '{proto.name}': {problem}") from None
-        if isinstance(found, bytes):
-            return found.decode(errors="replace")
         if proto.HasField("t"):
             return self.model.reader.array(found, f"attribute '{proto.name}'")
         if proto.HasField("sparse_tensor"):
             return dense(self.model.reader, found)
-        return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in found] if (
-            isinstance(found, (list, tuple)) or hasattr(found, "append")
-        ) else found  # fmt: skip
+        return _decoded(found)
 
     def _at(self, problem: TosaEngineError, node: Any) -> TosaEngineError:
         """The problem at its node."""
@@ -299,8 +299,16 @@ def _schema(op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
     for name, attribute in schema.attributes.items():
         if attribute.default_value.type:
             found = helper.get_attribute_value(attribute.default_value)
-            defaults[name] = found.decode() if isinstance(found, bytes) else found
+            defaults[name] = _decoded(found)
     return schema, defaults
+
+
+def _decoded(found: Any) -> Any:
+    if isinstance(found, bytes):
+        return found.decode(errors="replace")
+    if isinstance(found, (list, tuple)) or hasattr(found, "append"):
+        return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in found]
+    return found
 
 
 def _as_values(found: Any, call: Call) -> list[Value]:

@@ -17,7 +17,9 @@ from . import (
     linear,
     normalization,
     pooling,
+    recurrent,
     reductions,
+    resize,
 )
 from .impossible import IMPOSSIBLE
 
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
-        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling, reductions
+        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling, recurrent,
+        reductions, resize,
     )
     for name, operator in family.OPERATORS.items()
 }  # fmt: skip
