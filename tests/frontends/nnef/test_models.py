@@ -131,8 +131,8 @@ def test_parameters_of_channels_in_the_wrong_place_are_named() -> None:
     folder = SHARED / "nnef" / "from_torch" / "small_cnn.khronos"
     found = [warning.removeprefix(f"{folder}/graph.nnef:") for warning in nnef.load(folder).warnings]
     assert (
-        "37:33: 'batch_normalization': 'mean' of shape [1, 1, 1, 16] doesn't fit; "
-        "its 16 values are taken as those of the channels" in found
+        "37:33: 'batch_normalization': 'mean' of shape [1, 1, 1, 16] isn't [1, 16]; "
+        "its values are taken as those of the channels" in found
     )
     assert "104:17: 'conv': bias of shape [64]; the standard has [1, 64]" in found
 
@@ -189,7 +189,7 @@ def test_missing_and_wrong_tensor_files_are_all_named(tmp_path: Path, digits: Pa
     ("variable", "message"),
     [
         ("label = '../w'", "{folder}: '../w.dat' is a path with '..'"),
-        ("label = '/w'", "{folder}: '/w.dat' is an absolute path"),
+        ("label = '//w'", "{folder}: '/w.dat' is an absolute path"),
         ("label = ''", "label '' has characters that a label may not have"),
         ("label = 'a b'", "label 'a b' has characters that a label may not have"),
     ],

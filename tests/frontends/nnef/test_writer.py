@@ -210,7 +210,7 @@ def test_check_runs_the_steps_of_chapter_6(tmp_path: Path, capsys: pytest.Captur
     ]
     edits = [
         ("a * 2.0;", "a * 2.0", 0, "NNEF.S1"),
-        ("a * 2.0;", "a * 2;", 1, "NNEF.T7"),
+        ("a * 2.0;", "a * true;", 1, "NNEF.T7"),
         ("shape = [1, 2]", "shape = [1, 3]", 2, "doesn't fit a filter of shape"),
         ("variable<integer>(shape = [2]", "variable<integer>(shape = [3]", 3, "says [3]"),
         ("y = f(linear(x, w + v));", "z = f(linear(x, w + v)); y = relu(z);", 4, ""),

@@ -26,25 +26,13 @@ EXPORTED_WRONG: Final = {
     "adaptive_avg_5/tract": (1, 8, 6, 6),
 }
 REFUSED: Final = {
-    "conv_1out/khronos": "argument 'bias' must be a tensor of scalars",
-    "conv_1out/tract": "argument 'bias' must be a tensor of scalars",
-    "cumsum/tract": "argument 'reset_every_turn' must be an integer",
     "einsum_attn/tract": "operation 'tract_core_einsum' isn't supported",
-    "exp_log/khronos": "argument 'y' must be a tensor of scalars",
     "flip/tract": "operation 'tract_core_gather' isn't supported",
-    "glu/khronos": "'sigmoid' has no argument 'axes'",
-    "glu/tract": "'sigmoid' has no argument 'axes'",
-    "linear_1out/khronos": "argument 'input' must be a tensor",
-    "linear_1out/tract": "argument 'input' must be a tensor",
     "masked_fill/tract": "operation 'tract_core_trilu' isn't supported",
     "mha/tract": "extension 'tract_registry tract_transformers' isn't supported",
-    "prelu/khronos": "argument 'input' must be a tensor",
-    "prelu/tract": "argument 'input' must be a tensor",
     "sdpa/tract": "extension 'tract_registry tract_transformers' isn't supported",
     "topk/tract": "operation 'tract_core_topk' isn't supported",
-    "uint8_norm/khronos": "argument 'y' must be a tensor of scalars",
     "up_bicubic/tract": "interpolator = 'cubic'",
-    "where/khronos": "argument 'y' must be a tensor of scalars",
 }
 needs_zoo = pytest.mark.skipif(not ZOO.is_dir(), reason="needs the folder ../shared/models/zoo")
 

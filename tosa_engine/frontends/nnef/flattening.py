@@ -5,6 +5,7 @@ All problems are raised together. What asks for the shapes of a document's tenso
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,8 @@ class _Graph:
             set(names),
         )
         self.evaluator.operations = self.document.operations
-        self.frame = Frame("", "", None, {name: Exact(name) for name in names})
+        self.frame = Frame("", "", None)
+        self.later = Counter(names)  # how often each name is still to be assigned: only a cast assigns one again
         self.scope: dict[str, Any] = {}
         self.lost: set[str] = set()
 
@@ -120,6 +122,7 @@ class _Graph:
                 self._lose(assignment)
                 continue
             self.evaluator.frames = [self.frame]
+            self._expect(assignment.target)
             try:
                 self.evaluator.assign(assignment, self.scope)
                 self._name(assignment.target)
@@ -131,6 +134,13 @@ class _Graph:
                 self._lose(assignment)
         return self.document, problems
 
+    def _expect(self, target: Expression) -> None:
+        """A name is that of the tensor that it is assigned last."""
+        for name in names_in(target):
+            self.later[name.text] -= 1
+            again = self.later[name.text] > 0
+            self.frame.names[name.text] = f"{name.text}_before_cast" if again else Exact(name.text)
+
     def _lose(self, assignment: Assignment) -> None:
         self.lost.update(name.text for name in names_in(assignment.target))
 
@@ -141,5 +151,6 @@ class _Graph:
                 self._name(item)
         else:
             assert isinstance(target, Name)
-            bind_name(self.evaluator, target, self.scope[target.text])
-            self.scope[target.text] = target
+            if not self.later[target.text]:
+                bind_name(self.evaluator, target, self.scope[target.text])
+                self.scope[target.text] = target

@@ -40,9 +40,11 @@ def read_variable(
 
 
 def data_file(operation: Operation) -> str:
-    """The name of a variable's tensor file in its container (section 5.1)."""
+    """The name of a variable's tensor file in its container (section 5.1). A label that begins with a slash, as those
+    of nodes in ONNX do, is one in the container, too.
+    """
     label: str = operation.arguments["label"]
-    return label.replace("\\", "/") + ".dat"
+    return label.removeprefix("/").replace("\\", "/") + ".dat"
 
 
 def read_stored(document: Document, operation: Operation) -> tuple[TensorFile, str]:

@@ -1,13 +1,15 @@
 """Arguments of an invocation against the declaration of its operation: which goes where (section 3.3.2).
 
-Two things that exporters write bend the standard (`bend` decides): an attribute without its name, and a literal behind
-the last parameter of one of the document's own fragments, which can't have a use for it.
+Three things that exporters write bend the standard (`bend` decides): an attribute without its name, a literal behind
+the last parameter of one of the document's own fragments, which can't have a use for it, and axes of an elementwise
+function.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .bent import idle
 from .library import REQUIRED
 from .syntax import Literal
 
@@ -51,7 +53,9 @@ def _parameter(
         parameter = declaration.parameter(argument.name)
         if parameter is None:
             known = ", ".join(p.name for p in parameters)
-            report("NNEF.A5", f"'{name}' has no argument '{argument.name}'; it has: {known}", argument.place)
+            (bend if idle(declaration, argument) else report)(
+                "NNEF.A5", f"'{name}' has no argument '{argument.name}'; it has: {known}", argument.place
+            )
         return parameter
     if named_seen:
         report("NNEF.A4", "a positional argument stands after a named one", argument.place)

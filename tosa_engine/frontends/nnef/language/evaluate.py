@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from . import arithmetic
+from .bent import fitted, mixed
 from .constant import Constants
 from .emission import Emission, Frame, first_name
-from .kinds import OF_PYTHON, ArrayOf, has_tensor, is_generic
+from .kinds import OF_PYTHON, is_generic, substitute
 from .syntax import Literal, Name, Sequence
 from .tree import Wrong
 from .typecheck import OPERATION_OF, UNARY_OPERATION_OF
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ....types import Shape
-    from .library import Declaration, Parameter
+    from .library import Declaration
     from .syntax import Assignment, Binary, BuiltIn, Expression, Invocation, Place, Unary
 
 MAX_CALLS: Final = 200  # of fragments in each other
@@ -67,6 +68,8 @@ class Evaluator(Emission, Constants):
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if node.operator != "in" and (isinstance(left, Name) or isinstance(right, Name)):
             return self._call(self.library[OPERATION_OF[node.operator]], [left, right], node.place, wanted)
+        if {type(left), type(right)} == {int, float}:
+            left, right = float(left), float(right)
         value = arithmetic.binary(node.operator, left, right, node.place)
         if isinstance(value, tuple):
             self._steps -= len(value) // 4
@@ -102,16 +105,24 @@ class Evaluator(Emission, Constants):
             if number >= len(declaration.parameters):
                 break  # literals that no parameter takes
             name = argument.name or declaration.parameters[number].name
-            given[name] = _as_array(self.value(argument.value, scope), declaration.parameter(name))
+            given[name] = self.value(argument.value, scope)
         generic = self.frames[-1].generic if node.type_name == "?" else node.type_name
         return self.invoke(declaration, given, generic, node.place, wanted)
 
     def invoke(self, declaration: Declaration, given: dict[str, Any], generic: str, place: Place, wanted: Any) -> Any:
         """The results of an operation: one, or a tuple of them."""
-        arguments = {p.name: given.get(p.name, p.default) for p in declaration.parameters}
-        if declaration.vendor and declaration.name in SPECIAL:
-            return SPECIAL[declaration.name](self, arguments, place, wanted)
-        generic = generic or declaration.generic_type or (self._deduced(declaration, given, place))
+        special = SPECIAL.get(declaration.name) if declaration.vendor else None
+        if special is None:
+            generic = generic or declaration.generic_type or self._deduced(declaration, given, place)
+        arguments = {}
+        for parameter in declaration.parameters:
+            name, kind = parameter.name, parameter.kind
+            arguments[name] = given.get(name, parameter.default)
+            if name in given:
+                declared = substitute(kind, generic) if generic else kind
+                arguments[name] = fitted(self, given[name], declared, name, place)
+        if special is not None:
+            return special(self, arguments, place, wanted)
         if declaration.body is None or self.keep(declaration):
             return self.emit(declaration, arguments, generic, place, wanted)
         return self.expand(declaration, arguments, generic, place, wanted)
@@ -123,6 +134,7 @@ class Evaluator(Emission, Constants):
         for parameter in declaration.parameters:
             if is_generic(parameter.kind) and parameter.name in given:
                 found.update(self._types_in(given[parameter.name]))
+        found = mixed(found)
         if len(found) != 1:
             shown = "mixes the data types " + " and ".join(sorted(found)) if found else "has no data type"
             raise Wrong("NNEF.T13", f"'{declaration.name}' {shown}", place)
@@ -186,12 +198,6 @@ class Evaluator(Emission, Constants):
         else:
             assert isinstance(target, Name)
             scope[target.text] = value
-
-
-def _as_array(value: Any, parameter: Parameter | None) -> Any:
-    """An attribute that must be an array and is a single item."""
-    single = parameter is not None and isinstance(parameter.kind, ArrayOf) and not has_tensor(parameter.kind)
-    return (value,) if single and not isinstance(value, tuple) else value
 
 
 @contextmanager

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from . import kinds, vendor
 from .arguments import bind
+from .bent import as_tensor, means, mixed
 from .extensions import TRACT
 from .kinds import (
     EMPTY_ARRAY,
     GENERIC,
-    INTEGER,
-    SCALAR,
     UNKNOWN,
-    ArrayOf,
     Kind,
     Primitive,
     TensorOf,
@@ -32,16 +30,17 @@ if TYPE_CHECKING:
     from .library import Declaration
     from .syntax import Place
 
-_NUMBERS: Final = (INTEGER, SCALAR)
 _UNDECLARED: Final = "isn't declared, nor is it one of NNEF 1.0.4"
 
 
 class Voice(Protocol):
-    """Who is told what is wrong, unusual, against the standard but clear, or not supported."""
+    """Who is told what is wrong, unusual, against the standard but clear, or not supported. `bend` answers whether the
+    document is read all the same.
+    """
 
     def report(self, label: str, message: str, place: Place) -> None: ...
     def warn(self, label: str, message: str, place: Place) -> None: ...
-    def bend(self, label: str, message: str, place: Place) -> None: ...
+    def bend(self, label: str, message: str, place: Place) -> bool: ...
     def refuse(self, message: str, place: Place) -> None: ...
 
 
@@ -78,7 +77,7 @@ class Invocations:
                 value, got = bound[parameter.name].value, actual[parameter.name]
                 if (generic or not kinds.is_generic(wanted)) and not castable(got, wanted):
                     message = f"argument '{parameter.name}' must be {described(wanted)}, got {_shown(value, got)}"
-                    (self.bend if _clear(got, wanted) else self.report)("NNEF.T4", message, value.place)
+                    (self.bend if means(got, wanted) else self.report)("NNEF.T4", message, value.place)
         if not outermost and not declaration.returns_one_tensor:
             message = f"'{node.operation}' doesn't return a single tensor: assign its results to identifiers first"
             self.report("NNEF.T16", message, node.place)
@@ -99,8 +98,10 @@ class Invocations:
         self.refuse(f"operation '{node.operation}' isn't supported{why}", node.place)
         return UNKNOWN
 
-    def _generic(self, declaration: Declaration, node: Invocation, actual: Mapping[str, Kind]) -> str:
-        """What `?` stands for in an invocation; empty if nothing, or unknown."""
+    def _generic(self, declaration: Declaration, node: Invocation, actual: dict[str, Kind]) -> str:
+        """What `?` stands for in an invocation; empty if nothing, or unknown. Where integers are taken as scalars,
+        `actual` has nothing more to say of them.
+        """
         if not declaration.generic:
             if node.type_name:
                 message = f"'{declaration.name}' isn't generic: it takes no type name"
@@ -116,6 +117,8 @@ class Invocations:
         found: set[str] = set()
         for parameter in declaration.parameters:
             got = actual.get(parameter.name, UNKNOWN)
+            if isinstance(parameter.kind, TensorOf):
+                got = as_tensor(got) or got
             types = set(kinds.candidates(parameter.kind, got))
             if not types and kinds.is_generic(parameter.kind) and not kinds.has_unknown(got) and got != EMPTY_ARRAY:
                 message = f"argument '{parameter.name}' must be {described(parameter.kind)}, got {described(got)}"
@@ -126,20 +129,16 @@ class Invocations:
             return next(iter(found))
         if found:
             message = f"'{declaration.name}' mixes the data types {' and '.join(sorted(found))}"
-            self.report("NNEF.T13", message, node.place)
+            meant = mixed(found)
+            if len(meant) > 1:
+                self.report("NNEF.T13", message, node.place)
+            elif self.bend("NNEF.T13", message, node.place):
+                actual.update({p.name: UNKNOWN for p in declaration.parameters if kinds.is_generic(p.kind)})
+                return meant.pop()
         elif not any(kinds.has_unknown(kind) for kind in actual.values()):
             message = f"the data type of '{declaration.name}' can't be deduced: write '{declaration.name}<type>(...)'"
             self.report("NNEF.T13", message, node.place)
         return ""
-
-
-def _clear(got: Kind, wanted: Kind) -> bool:
-    """Whether an attribute of a wrong type can mean but one thing: a single item for an array, a tensor for a number,
-    which it must then have before the graph runs.
-    """
-    if isinstance(wanted, ArrayOf):
-        return wanted.item is not None and not kinds.has_tensor(wanted) and got == wanted.item
-    return isinstance(wanted, Primitive) and wanted in _NUMBERS and got == TensorOf(wanted.name)
 
 
 def _shown(value: Expression, kind: Kind) -> str:

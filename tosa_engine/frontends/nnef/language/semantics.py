@@ -37,6 +37,7 @@ def analyse(tree: SyntaxTree, strict: bool = True) -> Checker:
 
 VERSIONS: Final = ("1.0",)
 _EXTERNALS: Final = ("external", "tract_core_external")
+_CASTS: Final = ("cast", "tract_core_cast")
 _ONLY_IN_GRAPHS: Final = {**dict.fromkeys(_EXTERNALS, "NNEF.I5"), "variable": "NNEF.I11", "update": "NNEF.I11"}
 
 
@@ -60,9 +61,10 @@ class Checker:
         """What a document may have and this engine hasn't."""
         self.problems.append(self.tree.text.unsupported(message, place))
 
-    def bend(self, label: str, message: str, place: Place) -> None:
-        """What the standard forbids, and yet means but one thing."""
+    def bend(self, label: str, message: str, place: Place) -> bool:
+        """What the standard forbids, and yet means but one thing. Whether it is read so."""
         (self.report if self.strict else self.warn)(label, message, place)
+        return not self.strict
 
     def warn(self, label: str, message: str, place: Place) -> None:
         """`label` is that of the rule that is bent, if one is."""
@@ -100,6 +102,7 @@ class _Body:
 
     def __init__(self, checker: Checker, generic: bool) -> None:
         self.checker, self.report = checker, checker.report
+        self.casts = False  # whether a name is assigned what it was cast to
         self.scope: dict[str, Kind] = {}
         self.types = Types(checker.operations, generic, checker)
 
@@ -107,6 +110,7 @@ class _Body:
         for assignment in body:
             self._before(assignment.value)
             kind = self.types.of(assignment.value, self.scope, outermost=True)
+            self.casts = casts_itself(assignment)
             if self._fits(assignment.target, kind, assignment.value):
                 self._bind(assignment.target, kind)
             else:
@@ -121,7 +125,8 @@ class _Body:
 
     def _assign(self, name: Name, kind: Kind) -> None:
         if name.text in self.scope:
-            self.report("NNEF.I9", f"'{name.text}' is assigned twice", name.place)
+            tell = self.checker.bend if self.casts else self.report
+            tell("NNEF.I9", f"'{name.text}' is assigned twice", name.place)
         self.scope[name.text] = kind
 
     def _bind(self, target: Expression, kind: Kind) -> None:
@@ -150,6 +155,15 @@ class _Body:
             return True
         self.report("NNEF.I2", _misfit(target, kind, value), target.place)
         return False
+
+
+def casts_itself(assignment: Assignment) -> bool:
+    """Whether a name is assigned anew what it is cast to: whoever reads it later means the result."""
+    target, value = assignment.target, assignment.value
+    if not isinstance(target, Name) or not isinstance(value, Invocation) or value.operation not in _CASTS:
+        return False
+    first = value.arguments[0].value if value.arguments else None
+    return isinstance(first, Name) and first.text == target.text
 
 
 def _misfit(target: Expression, kind: Kind, value: Expression) -> str:
@@ -183,6 +197,7 @@ class _FragmentBody(_Body):
         if name.text in self.parameters:
             self.report("NNEF.I3", f"'{name.text}' is a parameter of the fragment", name.place)
             return
+        self.casts = False  # of the names of a graph only
         super()._assign(name, kind)
         result = self.results.get(name.text)
         if result is not None and not castable(kind, result.kind):
@@ -235,6 +250,7 @@ class _GraphBody(_Body):
             message = f"'{name.text}' must be a tensor, as everything named in a graph, not {described(kind)}"
             self.report("NNEF.I10", message, name.place)
             kind = UNKNOWN
+        self.casts &= name.text not in self.external
         super()._assign(name, kind)
 
     def _finish(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from . import kinds
+from .bent import means
 from .invocations import Invocations
 from .kinds import (
     EMPTY_ARRAY,
@@ -60,7 +61,7 @@ class Types:
     """Types of expressions within one body. What is wrong is reported and has the type UNKNOWN."""
 
     def __init__(self, operations: Mapping[str, Declaration], generic: bool, voice: Voice) -> None:
-        self.operations, self.report, self.warn = operations, voice.report, voice.warn
+        self.operations, self.report, self.warn, self.bend = operations, voice.report, voice.warn, voice.bend
         self.invocations = Invocations(operations, generic, voice)
 
     def of(self, node: Expression, scope: Scope, outermost: bool = False) -> Kind:
@@ -103,8 +104,11 @@ class Types:
                 both = common(kind, item)
                 if both is None:
                     message = f"the items of an array need one type, got {described(kind)} and {described(item)}"
-                    return self.wrong("NNEF.T6", message, node)
-                kind = both
+                    if {kind, item} != set(_NUMBERS):
+                        return self.wrong("NNEF.T6", message, node)
+                    if not self.bend("NNEF.T6", message, node.place):
+                        return UNKNOWN
+                kind = both or SCALAR
         return ArrayOf(kind)
 
     # operators
@@ -114,9 +118,13 @@ class Types:
         declaration = self.operations[name]
         generic = "".join(list(kinds.candidates(declaration.parameters[0].kind, given[0]))[:1])
         for parameter, got in zip(declaration.parameters, given, strict=True):
-            if not castable(got, substitute(parameter.kind, generic)):
-                wanted = described(parameter.kind)
-                return self.wrong("NNEF.T7", f"'{node.operator}' needs {wanted} here, got {described(got)}", node)
+            wanted = substitute(parameter.kind, generic)
+            if not castable(got, wanted):
+                message = f"'{node.operator}' needs {described(parameter.kind)} here, got {described(got)}"
+                if not means(got, wanted):
+                    return self.wrong("NNEF.T7", message, node)
+                if not self.bend("NNEF.T7", message, node.place):
+                    return UNKNOWN
         return substitute(declaration.results[0].kind, generic)
 
     def _binary(self, node: Binary, scope: Scope) -> Kind:
@@ -135,9 +143,12 @@ class Types:
             kind = _joined(sign, left, right)
         if left == right and isinstance(left, Primitive) and kind is None:
             kind = _result(sign, left)
-        if kind is None:
-            return self.wrong("NNEF.T7", f"'{sign}' can't take {described(left)} and {described(right)}", node)
-        return kind
+        if kind is not None:
+            return kind
+        message = f"'{sign}' can't take {described(left)} and {described(right)}"
+        if {left, right} != set(_NUMBERS) or (kind := _result(sign, SCALAR)) is None:
+            return self.wrong("NNEF.T7", message, node)
+        return kind if self.bend("NNEF.T7", message, node.place) else UNKNOWN
 
     def _unary(self, node: Unary, scope: Scope, outermost: bool) -> Kind:
         sign = node.operator

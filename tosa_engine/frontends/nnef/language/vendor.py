@@ -106,7 +106,7 @@ def _scan(e: Expander, arguments: Mapping[str, Any], place: Place, wanted: Any) 
     body = e.library.get(arguments["body"])
     if body is None or body.body is None or body.standard:
         raise Wrong("NNEF.A1", f"'tract_core_scan' needs a fragment '{arguments['body']}' as its body", place)
-    for name in ("skip", "reset_every_turn"):
+    for name in ("skip", "reset_every_turn", "external_state"):
         if arguments[name]:
             raise Wrong("", f"'tract_core_scan' with {name} = {arguments[name]} isn't supported", place)
     steps = _steps(e, arguments["scan"], place)

@@ -10,7 +10,7 @@ from ....lower.views import shape_of
 from ....types import count
 from .. import updates
 from ..build import with_axis
-from ..files.variables import FORMATS, read_variable, to_storage
+from ..files.variables import FORMATS, data_file, read_variable, to_storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,8 @@ def constant(b: NnefWriter, operation: Operation) -> Tensor:
 
 def variable(b: NnefWriter, operation: Operation) -> Tensor:
     shape, name = _shape(b, operation), operation.result
+    if operation.arguments["label"].startswith("/"):
+        b.bend(f"label '{operation.arguments['label']}' begins with '/'; its file is '{data_file(operation)}'")
     if not b.with_data:
         dtype = FORMATS[operation.type]
         return b.const(np.broadcast_to(np.ones((), dtype.storage), shape), dtype)

@@ -70,12 +70,13 @@ def batch_normalization(b: NnefWriter, operation: Operation) -> Tensor:
 
 
 def _on_channels(b: NnefWriter, parameter: Tensor, name: str, x: Tensor) -> Tensor:
-    """A parameter whose only extent is the number of channels on an axis that it doesn't fit means the channels."""
+    """A parameter whose only extent is the number of channels, on another axis, means the channels."""
     shape, wanted = shape_of(parameter), shape_of(x)
     axes = [axis for axis, n in enumerate(shape) if n != 1]
-    if len(wanted) < 2 or len(axes) != 1 or axes[0] == 1 or shape[axes[0]] != wanted[1] or wanted[axes[0]] == wanted[1]:
+    if len(wanted) < 2 or len(axes) != 1 or axes[0] == 1 or shape[axes[0]] != wanted[1]:
         return parameter
-    b.bend(f"'{name}' of shape {list(shape)} doesn't fit; its {wanted[1]} values are taken as those of the channels")
+    channels = wanted[1]
+    b.bend(f"'{name}' of shape {list(shape)} isn't [1, {channels}]; its values are taken as those of the channels")
     return b.reshape(parameter, tuple(wanted[1] if axis == 1 else 1 for axis in range(len(wanted))))
 
 
