@@ -112,7 +112,9 @@ def from_statistics(
     Raises DataError when they are of another graph, or of no sample.
     """
     scheme = scheme or Scheme()
-    block, by_tensor = _by_tensor(graph, statistics, scheme)
+    _check(graph, statistics)
+    block = prepared(graph).main
+    by_tensor = share(block, _activations(block, statistics.tensors, scheme, {}, {}))
     result, consumers = Calibration({}, statistics), block.consumers()
     for name, array in (weights or {}).items():
         result.qparams[name] = weight_qparams(
@@ -151,22 +153,39 @@ def attach(
 
 def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, precisions: Mapping[str, str]) -> Graph:
     """`attach` with a precision for every layer by its name."""
-    ready = prepared(graph)
-    usual = INT16 if scheme.method.bits == 16 else INT8
-    bits = activation_bits(ready.main, precisions) if set(precisions.values()) - {usual} else {}
-    _, by_tensor = _by_tensor(graph, statistics, scheme, bits)
-    producers, consumers = ready.main.producers(), ready.main.consumers()
-    for name, quant in by_tensor.items():
-        tensor, readers = ready.main.tensors[name], consumers.get(name, [])
-        named = tensor.source is None or tensor.source.name or name in ready.main.outputs
-        # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
-        accumulator = name in producers and accumulates(producers[name])
-        if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
-            tensor.quant = quant
-    _weights(ready.main, precisions, scheme)
-    if bits:
-        _narrowed(ready.main, precisions, statistics, scheme)
-    return ready
+    return Attaching(graph, statistics, scheme).attach(precisions)
+
+
+class Attaching:
+    """`attach_precisions` of one graph, with one set of statistics, again and again: ranges are chosen once.
+
+    Raises DataError when the statistics are of another graph, or of no sample.
+    """
+
+    def __init__(self, graph: Graph, statistics: Statistics, scheme: Scheme) -> None:
+        _check(graph, statistics)
+        self.prepared, self._statistics, self._scheme = prepared(graph), statistics, scheme
+        self._chosen: dict[tuple[str, int], QParams] = {}
+
+    def attach(self, precisions: Mapping[str, str]) -> Graph:
+        """The graph with QParams for a precision of every layer by its name."""
+        ready, scheme = self.prepared.copy(), self._scheme
+        block = ready.main
+        usual = INT16 if scheme.method.bits == 16 else INT8
+        bits = activation_bits(block, precisions) if set(precisions.values()) - {usual} else {}
+        by_tensor = share(block, _activations(block, self._statistics.tensors, scheme, bits, self._chosen))
+        producers, consumers = block.producers(), block.consumers()
+        for name, quant in by_tensor.items():
+            tensor, readers = block.tensors[name], consumers.get(name, [])
+            named = tensor.source is None or tensor.source.name or name in block.outputs
+            # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
+            accumulator = name in producers and accumulates(producers[name])
+            if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
+                tensor.quant = quant
+        _weights(block, precisions, scheme)
+        if bits:
+            _narrowed(block, precisions, self._statistics, scheme)
+        return ready
 
 
 def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
@@ -214,16 +233,12 @@ def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistic
             layer.op.inputs[i] = made[name]
 
 
-def _by_tensor(
-    graph: Graph, statistics: Statistics, scheme: Scheme, bits: Mapping[str, int] | None = None
-) -> tuple[Block, dict[str, QParams]]:
-    """The graph as quantization sees it, and the QParams of its activations by the names that they have there."""
+def _check(graph: Graph, statistics: Statistics) -> None:
+    """Raises DataError when the statistics are of another graph, or of no sample."""
     if statistics.samples == 0:
         raise DataError("calibration needs at least one sample")
     if statistics.model != digest(graph):
         raise DataError("these statistics were made from another model")
-    block = prepared(graph).main
-    return block, share(block, _activations(block, statistics.tensors, scheme, bits or {}))
 
 
 def iterated(samples: object) -> Iterator[Sample]:
@@ -246,15 +261,22 @@ def source_name(tensor: Tensor) -> str:
 
 
 def _activations(
-    block: Block, seen: Mapping[str, TensorStatistics], scheme: Scheme, bits: Mapping[str, int]
+    block: Block,
+    seen: Mapping[str, TensorStatistics],
+    scheme: Scheme,
+    bits: Mapping[str, int],
+    chosen: dict[tuple[str, int], QParams],
 ) -> dict[str, QParams]:
-    """`bits`: of single tensors; the others have those of the scheme."""
+    """`bits`: of single tensors; the others have those of the scheme. `chosen`: what was found for a tensor before."""
     functions = {out: op.op for op in block.operators if isinstance(op, Composite) for out in op.outputs}
     found = {}
     for name in block.tensors:
         if name in seen:
-            own = scheme.with_bits(bits.get(name, scheme.method.bits))
-            fixed = fixed_qparams(functions.get(name, ""), own.method.bits)
-            affine = own.method.bits == 16 or not own.symmetric
-            found[name] = fixed if fixed is not None and affine else own.activation(seen[name])
+            key = name, bits.get(name, scheme.method.bits)
+            if key not in chosen:
+                own = scheme.with_bits(key[1])
+                fixed = fixed_qparams(functions.get(name, ""), own.method.bits)
+                affine = own.method.bits == 16 or not own.symmetric
+                chosen[key] = fixed if fixed is not None and affine else own.activation(seen[name])
+            found[name] = chosen[key]
     return found

@@ -119,6 +119,9 @@ class _Again:
     def __init__(self, samples: Samples, count: int) -> None:
         self._samples, self._count = samples, count
 
+    def __len__(self) -> int:
+        return self._count
+
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
         return (sample for _, sample in self._samples.read(range(self._count)))
 

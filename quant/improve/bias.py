@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tosa_engine import Session
 from tosa_engine.errors import UsageError
 from tosa_engine.spec import traits_of
-from tosa_engine.watch import WatchedGraph
 
 from ..legalize.weights import own_constant
-from .runs import IntegerNetwork, distance, held_back, judged_tensors, subgraph_for
+from ..pieces import Pieces, Plans
+from .runs import ChangingNetwork, distance, held_back, judged_tensors, runs_of, subgraph_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tosa_engine.graph import Graph, Operator
     from tosa_engine.types import Array
+
+    from ..pieces import Runs
 
     Sample = Mapping[str, Array]
 
@@ -75,46 +76,42 @@ def correct_bias(
 
     Raises UsageError when there are fewer than two samples.
     """
-    fit, judges = held_back(samples)
-    made, judged = ready.copy(), judged_tensors(reference)
-    real = Session(subgraph_for(reference, *judged))
-    before = distance(real, IntegerNetwork(subgraph_for(made, *judged), floats), judges)
+    plans = Plans()
+    fit, judges = (runs_of(part, plans) for part in held_back(samples))
+    judged = judged_tensors(reference)
+    real, made = Pieces(subgraph_for(reference, *judged)), ready.copy()
+    integers = ChangingNetwork(subgraph_for(made, *judged), floats)
+    before = distance(real, integers, judges)
     for op in [op for op in made.main.operators if has_bias(op)]:
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if left or made.main.tensors[op.inputs[2]].data is None:
             continue
-        excess = mean_error(reference, made, op, fit, floats)
+        excess = mean_error(real, integers, op, fit)
         bias = own_constant(made.main, op, 2)
         assert bias.data is not None
         old = bias.data
         bias.data = (np.broadcast_to(old.astype(np.float64), excess.shape) - excess).astype(np.float32)
         bias.shape = bias.data.shape
-        after = distance(real, IntegerNetwork(subgraph_for(made, *judged), floats), judges)
+        integers.set_bias(made, op, old)
+        after = distance(real, integers, judges)
         found = Correction(op.name, float(np.abs(excess).max()), before, after)
         if found.kept:
             before = after
         else:
-            bias.data, bias.shape = old, old.shape
+            new, bias.data, bias.shape = bias.data, old, old.shape
+            integers.set_bias(made, op, new)
         done(found)
     return made
 
 
-def mean_error(
-    reference: Graph, ready: Graph, op: Operator, samples: Iterable[Sample], floats: frozenset[str] = frozenset()
-) -> Array:
+def mean_error(reference: Pieces, integers: ChangingNetwork, op: Operator, runs: Runs) -> Array:
     """Per channel the mean of the integer accumulator minus the float result, in real units."""
     out = op.outputs[0]
-    real, stored = Session(subgraph_for(reference, out)), IntegerNetwork(subgraph_for(ready, out), floats)
-    wide = stored.report.accumulators.get(out)
-    if wide is None:
+    if out not in integers.report.accumulators:
         raise UsageError(f"'{op.name}' has no accumulator of its own")
-    seen: list[Array] = []
-    watched = WatchedGraph(stored.graph, [wide.name], lambda _node, _tensor, array: seen.append(array))
     total, count = np.zeros(1), 0
-    for sample in samples:
-        seen.clear()
-        watched.run(stored.feeds(sample))
-        found = seen[0].astype(np.float64) * np.asarray(wide.scale) - real.run(None, sample)[0]
+    for sums, (real,) in zip(integers.sums(out, runs), runs.values(reference, [out]), strict=True):
+        found = sums - real
         total = total + found.reshape(-1, found.shape[-1]).sum(axis=0)
         count += found.size // found.shape[-1]
     return total / max(count, 1)

@@ -34,7 +34,8 @@ from ..legalize.weights import (
     rows_of,
     usable,
 )
-from .runs import float_and_integer
+from ..pieces import Pieces
+from .runs import ChangingNetwork, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,7 +91,7 @@ def adaround(
     seed, samples and network give the same bytes.
     """
     made = ready.copy()
-    block = made.main
+    block, integers, runs, real = made.main, ChangingNetwork(made, floats), runs_of(samples), Pieces(reference)
     for op in list(block.operators):
         weight = block.tensors[op.inputs[1]] if is_weighted(op) else None
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
@@ -108,12 +109,14 @@ def adaround(
         scales = np.broadcast_to(np.asarray(quant.scale), (len(rows),))
         moments = _Moments(op, weight.data)
         rng = np.random.default_rng([seed, block.operators.index(op)])
-        for real, stored in float_and_integer(reference, made, op.inputs[0], samples, floats):
-            moments.add(real, stored, rng)
+        floating = runs.values(real, op.inputs[:1], keep=True)
+        for (x,), stored in zip(floating, integers.operand(op.outputs[0], runs), strict=True):
+            moments.add(x.astype(np.float64), stored, rng)
         found, rounded = _solve(op, rows, scales, moments, quant.bits, rng)
         own = own_constant(block, op, 1)
         own.data = from_rows(op.op, found, weight.data.shape).astype(np.float32)
         own.quant = replace(quant, scale=tuple(scales.tolist()), zero_point=(0,) * len(rows), axis=None)
+        integers.set_weights(op, own.data)
         done(rounded)
     return made
 
@@ -212,6 +215,9 @@ def with_error_feedback(gram: Array, wanted: Array, exact: Array, step: Array, m
     high = np.clip(np.ceil(exact), -most, most)
     found = np.empty_like(exact)
     for group, matrix in enumerate(gram):
+        if not matrix.any():  # inputs that are zero in every sample
+            found[group] = np.clip(np.rint(exact[group]), low[group], high[group])
+            continue
         order = np.argsort(-np.diagonal(matrix), kind="stable")
         inverse = np.linalg.pinv(matrix[np.ix_(order, order)], hermitian=True)
         ideal = np.matmul(wanted[group][:, order], inverse)
@@ -234,24 +240,31 @@ def descend(
     """
     low = np.clip(np.floor(exact), -most, most)
     high = np.clip(np.ceil(exact), -most, most)
-    found = start.copy()
-    slope = np.matmul(found * step, gram) - wanted
-    squares = np.diagonal(gram, axis1=1, axis2=2)
+    slope = np.matmul(start * step, gram) - wanted
+    # by tap, of the change to the other neighbour: what it is in real units, its own square, and the least gain
+    change = _by_tap((low + high - 2 * start) * step)
+    square = change * np.diagonal(gram, axis1=1, axis2=2).T[:, :, None]
+    least = -1e-12 * np.abs(change * _by_tap(wanted))
+    flipped = np.zeros(change.shape, bool)
     for _ in range(SWEEPS):
         changes = 0
         for tap in rng.permutation(exact.shape[2]):
-            other = low[:, :, tap] + high[:, :, tap] - found[:, :, tap]
-            delta = (other - found[:, :, tap]) * step[:, :, 0]
-            gain = delta * (2 * slope[:, :, tap] + delta * squares[:, tap, None])
-            better = gain < -1e-12 * np.abs(delta * wanted[:, :, tap])
-            group, row = np.nonzero(better & (delta != 0))
+            delta = change[tap]
+            group, row = np.nonzero(delta * (2 * slope[:, :, tap] + square[tap]) < least[tap])
             if group.size:
                 changes += group.size
-                found[group, row, tap] = other[group, row]
                 slope[group, row] += delta[group, row, None] * gram[group, tap]
+                flipped[tap, group, row] ^= True
+                delta[group, row] *= -1
+                square[tap, group, row] *= -1
         if not changes:
             break
-    return found
+    return np.where(np.moveaxis(flipped, 0, 2), low + high - start, start)
+
+
+def _by_tap(values: Array) -> Array:
+    """[group, row, tap] as [tap, group, row]."""
+    return np.ascontiguousarray(np.moveaxis(values, 2, 0))
 
 
 def _why_not(ready: Graph, op: Operator, taps: int) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tosa_engine import Session
+from tosa_engine import Session, types
 from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
 from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
+from ..legalize.integer_writer import INT32_MAX, INT48_MAX
 from ..legalize.quantize import Report, quantize
+from ..legalize.rules_conv import integer_bias
 from ..legalize.sharing import moves_values
+from ..legalize.weights import LEVELS, from_rows, own_constant, rows_of
+from ..pieces import Pieces, Plans, Runs
 
 if TYPE_CHECKING:
-    from tosa_engine.graph import Graph
+    from tosa_engine.graph import Graph, Operator
     from tosa_engine.types import Array
 
 Sample = Mapping[str, "Array"]
@@ -71,23 +75,85 @@ class IntegerNetwork:
         return [a if q is None else dequantize_array(a, q) for a, q in zip(found, quants, strict=True)]
 
 
-def float_and_integer(
-    reference: Graph, ready: Graph, tensor: str, samples: Iterable[Sample], floats: frozenset[str] = frozenset()
-) -> Iterator[tuple[Array, Array]]:
-    """A tensor in the float network and in the integer network, of every sample."""
-    real, stored = Session(subgraph_for(reference, tensor)), IntegerNetwork(subgraph_for(ready, tensor), floats)
-    for sample in samples:
-        yield real.run(None, sample)[0].astype(np.float64), stored.run(sample)[0]
+class ChangingNetwork:
+    """The integer network of a float one whose weights and biases change, layer by layer, without quantizing it anew.
+
+    Layers are named by what their operators write in the `prepared` float graph.
+    """
+
+    def __init__(self, ready: Graph, floats: frozenset[str] = frozenset()) -> None:
+        self._floats, self._outputs = floats, ready.main.outputs
+        self._quantize(ready)
+
+    def _quantize(self, ready: Graph) -> None:
+        self.report = Report()
+        self.graph = quantize(ready, self.report, self._floats)
+        self._pieces = Pieces(self.graph)
+
+    def operand(self, out: str, runs: Runs) -> Iterator[Array]:
+        """Of each sample the real numbers that the integers stand for which a layer multiplies."""
+        x = self.report.operands[out]
+        return (dequantize_array(found[0], x.quant) for found in runs.values(self._pieces, [x.name], keep=True))
+
+    def sums(self, out: str, runs: Runs) -> Iterator[Array]:
+        """Of each sample a layer's accumulator in real units, before saturation and activation function."""
+        wide = self.report.accumulators[out]
+        scale = np.asarray(wide.scale)
+        return (found[0].astype(np.float64) * scale for found in runs.values(self._pieces, [wide.name]))
+
+    def outputs(self, runs: Runs) -> Iterator[list[Array]]:
+        """Of each sample the real values of the outputs; of indices and truths they themselves."""
+        quants = [tensor.quant for tensor in self.graph.outputs]
+        for found in runs.values(self._pieces, self.graph.main.outputs):
+            yield [a if q is None else dequantize_array(a, q) for a, q in zip(found, quants, strict=True)]
+
+    def set_weights(self, op: Operator, weight: Array) -> None:
+        """Give a layer other weights for the same scales."""
+        out = op.outputs[0]
+        wide, x = self.report.accumulators[out], self.report.operands[out]
+        rows = rows_of(op.op, weight).astype(np.float64)
+        scales = np.broadcast_to(np.asarray(wide.scale) / x.scale, (len(rows),))
+        stored = own_constant(self.graph.main, self._operator(out), 1)
+        most = LEVELS[4] if stored.dtype is types.i4 else LEVELS[8]
+        steps = np.clip(np.rint(rows / scales[:, None]), -most, most)
+        stored.data = np.ascontiguousarray(from_rows(op.op, steps, weight.shape).astype(stored.dtype.storage))
+        self._pieces = Pieces(self.graph)
+
+    def set_bias(self, ready: Graph, op: Operator, old: Array) -> None:
+        """Give a layer the bias that it has in `ready` instead of `old`."""
+        wide = self.report.accumulators[op.outputs[0]]
+        bias = ready.main.tensors[op.inputs[2]].data
+        assert bias is not None
+        scales = np.asarray(wide.scale)
+        stored = self.graph.main.tensors[self._operator(op.outputs[0]).inputs[2]]
+        room = (INT32_MAX if stored.dtype is types.i32 else INT48_MAX) / 4
+        if (np.maximum(np.abs(old), np.abs(bias)) / scales > room).any():  # such a bias chooses the weights' scales
+            self._quantize(subgraph_for(ready, *self._outputs))
+            return
+        stored = own_constant(self.graph.main, self._operator(op.outputs[0]), 2)
+        stored.data = integer_bias(bias, scales).astype(stored.dtype.storage)
+        stored.shape = stored.data.shape
+        self._pieces = Pieces(self.graph)
+
+    def _operator(self, out: str) -> Operator:
+        return self.graph.main.producers()[self.report.accumulators[out].name]
 
 
-def distance(reference: Session, integers: IntegerNetwork, samples: Iterable[Sample]) -> float:
+def distance(reference: Pieces, integers: ChangingNetwork, runs: Runs) -> float:
     """The mean square of the difference of all outputs, in parts of the float outputs' own mean square."""
     error, power = 0.0, 0.0
-    for sample in samples:
-        for real, found in zip(reference.run(None, sample), integers.run(sample), strict=True):
-            error += float(np.square(found - real.astype(np.float64)).sum())
-            power += float(np.square(real.astype(np.float64)).sum())
+    wanted = runs.values(reference, reference.graph.main.outputs)
+    for real, found in zip(wanted, integers.outputs(runs), strict=True):
+        for x, y in zip(real, found, strict=True):
+            error += float(np.square(y - x.astype(np.float64)).sum())
+            power += float(np.square(x.astype(np.float64)).sum())
     return error / max(power, 1e-300)
+
+
+def runs_of(samples: Iterable[Sample], plans: Plans | None = None) -> Runs:
+    """Runs on samples that can be read several times."""
+    count = len(samples) if isinstance(samples, Sized) else sum(1 for _ in samples)
+    return Runs(lambda: samples, count, plans)
 
 
 def check_rereadable(samples: Iterable[Sample]) -> None:
@@ -103,6 +169,10 @@ class SamplePart:
     samples: Iterable[Sample]
     every: int
     judges: bool
+
+    def __len__(self) -> int:
+        count = len(self.samples) if isinstance(self.samples, Sized) else sum(1 for _ in self.samples)
+        return count // self.every if self.judges else count - count // self.every
 
     def __iter__(self) -> Iterator[Sample]:
         for i, sample in enumerate(self.samples):

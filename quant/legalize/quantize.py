@@ -86,7 +86,8 @@ class Report:
     """What is worth knowing about a quantization: `notes` for people; `lints`, with their labels; `margins`: of each
     accumulator the bits that its type has to spare, which is int48 for `wide_accumulators`, else int32.
 
-    `accumulators`: the int32 or int48 tensor of each convolution and MATMUL, by its name in the `prepared` float graph.
+    `accumulators`: the int32 or int48 tensor of each convolution and MATMUL, by its name in the `prepared` float graph;
+    `operands`: the integers that each of them multiplies by its weights.
     `inside`: the tensors that nobody stores, because a TABLE computes what is made of them.
     """
 
@@ -95,6 +96,7 @@ class Report:
     margins: dict[str, float] = field(default_factory=dict)
     wide_accumulators: set[str] = field(default_factory=set)
     accumulators: dict[str, Wide] = field(default_factory=dict)
+    operands: dict[str, Quantized] = field(default_factory=dict)
     inside: set[str] = field(default_factory=set)
 
 
@@ -144,6 +146,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         report.margins.update(ctx.margins)
         report.wide_accumulators |= ctx.wide_accumulators
         report.accumulators.update(ctx.accumulators)
+        report.operands.update(ctx.operands)
         report.inside |= found_chains.inside
     result = dead_code.run(ctx.writer.graph)
     if ctx.floats:

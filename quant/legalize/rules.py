@@ -61,6 +61,7 @@ class Context:
         return bool(op.outputs) and op.outputs[0] in self.floats
 
     accumulators: dict[str, Wide] = field(default_factory=dict)
+    operands: dict[str, Quantized] = field(default_factory=dict)
 
     def tensor(self, name: str) -> Tensor:
         return self.block.tensors[name]
@@ -216,9 +217,9 @@ class Context:
             stored.quant = value.quant
         return value  # type: ignore[return-value]
 
-    def accumulated(self, name: str, wide: Wide) -> None:
-        """`finish` the accumulator of a product with weights, and remember it."""
-        self.accumulators[name] = wide
+    def accumulated(self, name: str, wide: Wide, x: Quantized) -> None:
+        """`finish` the accumulator of a product of `x` with weights, and remember both."""
+        self.accumulators[name], self.operands[name] = wide, x
         self.finish(name, wide)
 
     def finish(self, name: str, wide: Wide) -> None:

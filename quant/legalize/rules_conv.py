@@ -51,7 +51,7 @@ def convolution(ctx: Context, op: Operator) -> None:
     biases = np.broadcast_to(bias.astype(np.float64), (len(rows),))
     scales = _raised(ctx, out, x, scales, biases)
     stored = _integers(rows, scales, LEVELS[bits])
-    accumulator_bias = _integers(biases, scales * x.scale)
+    accumulator_bias = integer_bias(biases, scales * x.scale)
     acc, most, _ = _limits(x)
     bound = _bound(ctx, out, stored, x.reach, accumulator_bias, most)
     e, weight_type = ctx.writer, types.i8 if bits == 8 else types.i4
@@ -67,7 +67,7 @@ def convolution(ctx: Context, op: Operator) -> None:
     attributes = {k: op.attributes[k] for k in window.attributes}
     attributes |= {"acc_type": acc, "local_bound": False}
     name = e.emit(op.op, inputs, f"{out}_acc", acc, ctx.shape(out), **attributes)
-    ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound))
+    ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound), x)
 
 
 @rule("MATMUL")
@@ -101,21 +101,20 @@ def matmul(ctx: Context, op: Operator) -> None:
     inputs = [a.name, b_name, e.zero_point(a.zero_point, a.dtype), e.zero_point(b_zp, a.dtype)]
     name = e.emit("MATMUL", inputs, f"{out}_acc", acc, ctx.shape(out))
     bound = e.bounded(bound, "the accumulator", ctx.source_name(out), most)
-    ctx.accumulated(out, Wide(name, tuple((scales * a.scale).tolist()), bound))
+    ctx.accumulated(out, Wide(name, tuple((scales * a.scale).tolist()), bound), a)
 
 
 def _weight_scales(ctx: Context, name: str, rows: Array) -> tuple[Array, int]:
     """One scale per row, and the bits: those the constant carries when they can be used, else those of its values."""
     quant, count = ctx.tensor(name).quant, len(rows)
-    own = np.asarray(row_qparams(rows).scale)
     if quant is None:
-        return own, 8
+        return np.asarray(row_qparams(rows).scale), 8
     if not usable(quant, count):
         ctx.notes.append(
             f"{ctx.source_name(name)}: weights need 4 or 8 bits, zero points of 0 and one scale or {count}; "
             f"scales are taken from the values instead"
         )
-        return own, 8
+        return np.asarray(row_qparams(rows).scale), 8
     scales = np.broadcast_to(np.asarray(quant.scale), (count,)).copy()
     peak = float((np.abs(rows.astype(np.float64)).max(axis=1, initial=0.0) / scales).max())
     if quant.bits == 8 and peak >= 128.5:
@@ -155,6 +154,11 @@ def _channels(which: Array) -> str:
 
 def _listed(indices: list[int]) -> str:
     return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
+
+
+def integer_bias(bias: Array, scales: Array) -> Array:
+    """One integer per output channel, of accumulators with these scales."""
+    return _integers(np.broadcast_to(bias.astype(np.float64), scales.shape), scales)
 
 
 def _integers(real: Array, scales: Array, levels: int = 127) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,9 +37,10 @@ def takes_int4(op: Operator) -> bool:
     return op.op in four_bits()
 
 
-def four_bits() -> list[str]:
+@cache
+def four_bits() -> tuple[str, ...]:
     """The names of all those operators."""
-    return sorted(name for name, e in TABLE.items() if any(types.i4 is r.types.get("weight_t") for r in e.rows))
+    return tuple(sorted(name for name, e in TABLE.items() if any(types.i4 is r.types.get("weight_t") for r in e.rows)))
 
 
 def accumulates(op: Operator) -> bool:

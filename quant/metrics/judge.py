@@ -1,7 +1,8 @@
 """How near an integer network comes to its float network on samples, and what a metric says of both.
 
-Samples are read anew for each network, one at a time; the float network's outputs are kept in a file. Memory doesn't
-grow with the number of samples (unless the metric is a function, which gets all outputs at once).
+What networks have in common is computed once (`quant.pieces`), as far as its memory goes; the float network's outputs
+are kept in a file. Memory doesn't grow with the number of samples beyond that (unless the metric is a function, which
+gets all outputs at once).
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import math
 import tempfile
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tosa_engine import Session
 from tosa_engine.errors import DataError
-from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+from tosa_engine.qparams.arrays import dequantize_array
 
+from ..pieces import Pieces, Runs
 from .metric import Reading
 
 if TYPE_CHECKING:
@@ -69,17 +71,16 @@ class Judge:
         self.count = min(samples.total, limit or samples.total)
         if targets is not None and len(targets) < self.count:
             raise DataError(f"{targets.source}: {len(targets)} targets for {self.count} samples")
+        self._runs = Runs(lambda: (sample for _, sample in samples.read(range(self.count))), self.count)
         self._wanted = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object lives)
         weakref.finalize(self, self._wanted.close)
         self.real = self._run_float()
 
     def score(self, network: Graph) -> Score:
         """Of a network whose inputs and outputs are the float network's, quantized or not."""
-        session, tally = Session(network), self._tally()
-        totals = np.zeros((len(network.outputs), 2))
+        tally, totals = self._tally(), np.zeros((len(network.outputs), 2))
         self._wanted.seek(0)
-        for number, sample in self.samples.read(range(self.count)):
-            found = session.run(None, {t.name: _stored(sample[t.name], t) for t in network.inputs})
+        for number, found in enumerate(self._runs.values(Pieces(network), network.main.outputs)):
             real = [_real(array, t) for array, t in zip(found, network.outputs, strict=True)]
             for i, array in enumerate(real):
                 wanted = np.frombuffer(self._wanted.read(4 * array.size), np.float32).reshape(array.shape)
@@ -116,10 +117,6 @@ def _ratio(noise: float, signal: float) -> float:
     if signal > 0:
         return noise / signal
     return 0.0 if noise == 0 else math.inf
-
-
-def _stored(x: Any, tensor: Tensor) -> Array:
-    return quantize_array(x, tensor.quant) if tensor.quant is not None else x
 
 
 def _real(y: Array, tensor: Tensor) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..calibration.calibrate import attach_precisions
+from ..calibration.calibrate import Attaching
 from ..legalize.layers import stay_float
-from ..legalize.quantize import prepared, quantize
+from ..legalize.quantize import quantize
 from ..metrics import Judge, Score
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ class Evaluator:
     ) -> None:
         self.graph, self.statistics, self.scheme = graph, statistics, scheme
         self.judge = Judge(graph, samples, limit, metric, targets)
-        self.block = prepared(graph).main
+        self._attaching = Attaching(graph, statistics, scheme)
+        self.block = self._attaching.prepared.main
 
     def score(self, precisions: Mapping[str, str]) -> Score:
         """Of layer name -> precision. Raises what `quantize` raises."""
-        ready = attach_precisions(self.graph, self.statistics, self.scheme, precisions)
+        ready = self._attaching.attach(precisions)
         return self.judge.score(quantize(ready, floats=stay_float(self.block, precisions)))

@@ -120,7 +120,8 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "quant": (
-        ("metrics", "ranges"),
+        ("pieces", "ranges"),
+        ("metrics",),
         ("legalize",),
         ("calibration",),
         ("improve",),

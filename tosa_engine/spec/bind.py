@@ -7,17 +7,17 @@ and "data types do not meet requirement of operator Supported Data Types", secti
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import types
 from ..errors import ErrorIf, TosaEngineError, Unsupported
 from ..types import DType
 from .table import ENUMERATIONS, Argument, Attribute, Call, OpSpec, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..graph import Graph, Operator, Tensor
     from ..types import Shape
@@ -106,11 +106,12 @@ class Binding:
 
     def _row(self) -> None:
         """Choose the row whose formats are those of the tensors (and of `acc_type`)."""
-        rows = [r for r in self.spec.rows if self._fits(r)]
-        if rows:
-            self.call.row = rows[0]
-            self.call.names.update(rows[0].types)
-            self.call.names.update(rows[0].letters)
+        formats = self.spec.formats_by_row
+        row = next((r for r, wanted in zip(self.spec.rows, formats, strict=True) if self._fits(r, wanted)), None)
+        if row is not None:
+            self.call.row = row
+            self.call.names.update(row.types)
+            self.call.names.update(row.letters)
             return
         got = {a.name: t.dtype for a in self.spec.arguments for t in self._tensors(a) if not a.is_shape}
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in got.items())
@@ -119,14 +120,14 @@ class Binding:
         known = "; ".join(r.key for r in self.spec.rows)
         self.problem("types", f"no row of supported data types has {shown}; rows: {known}")
 
-    def _fits(self, row: Row) -> bool:
+    def _fits(self, row: Row, formats: Sequence[tuple[str, DType]]) -> bool:
+        for name, wanted in formats:
+            found = self.call.tensors[name]
+            if found.dtype is not wanted if not isinstance(found, list) else any(t.dtype is not wanted for t in found):
+                return False
         if "acc_t" in row.types and self.call.names.get("acc_type", row.types["acc_t"]) is not row.types["acc_t"]:
             return False
-        if any(a.kind == "dtype" and self.call.names[a.name] is not row.types[a.type] for a in self.spec.attributes):
-            return False
-        return all(
-            t.dtype is w for a in self.spec.arguments for t in self._tensors(a) if (w := _wanted(a, row)) is not None
-        )
+        return all(a.kind != "dtype" or self.call.names[a.name] is row.types[a.type] for a in self.spec.attributes)
 
     def _rank(self, argument: Argument) -> bool:
         low, high = argument.rank
@@ -160,11 +161,11 @@ class Binding:
                 message = f"needs shape {list(names[text])}, got {list(tensor.shape)}"
                 self.problem(f"shape.{argument.name}", message, tensor.name)
             return True
-        letters = [part.strip() for part in text[1:-1].split(",")]
+        letters = _parts(text)
         if len(letters) != len(tensor.shape):
             return True  # the rank rule has said it
-        for letter, size in zip(letters, tensor.shape, strict=True):
-            if letter.isidentifier():
+        for (letter, alone), size in zip(letters, tensor.shape, strict=True):
+            if alone:
                 wanted = names.setdefault(letter, size)
             else:
                 value = _size(letter, names)
@@ -188,9 +189,10 @@ class Binding:
                 self.call.names.setdefault(argument.name, data)
 
 
-def _wanted(argument: Argument, row: Row) -> DType | None:
-    name = argument.type.removesuffix("_t")
-    return types.BY_NAME[name] if name in types.BY_NAME else row.types.get(argument.type)
+@cache
+def _parts(shape: str) -> tuple[tuple[str, bool], ...]:
+    """The dimensions of a shape in letters, and whether each is a letter of its own."""
+    return tuple((part.strip(), part.strip().isidentifier()) for part in shape[1:-1].split(","))
 
 
 def _size(text: str, names: Mapping[str, Any]) -> int | None:

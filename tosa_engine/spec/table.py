@@ -8,6 +8,7 @@ attributes, type variables and constant inputs by the specification's names.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import types
@@ -154,9 +155,17 @@ class OpSpec:
         """The first version of the specification that has the operator: that of its oldest row."""
         return min(row.since for row in self.rows)
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         return (*self.inputs, *self.outputs)
+
+    @cached_property
+    def formats_by_row(self) -> tuple[tuple[tuple[str, DType], ...], ...]:
+        """For each row the formats of the arguments that have one, by the arguments' names."""
+        return tuple(
+            tuple((a.name, wanted) for a in self.arguments if (wanted := _format(a, row)) is not None)
+            for row in self.rows
+        )
 
     def position(self, argument: str) -> int:
         """The place of an argument among the inputs, or among the outputs."""
@@ -250,6 +259,11 @@ class Call:
             return types.BY_NAME[argument.type.removesuffix("_t")]
         assert self.row is not None
         return self.row.types[argument.type]
+
+
+def _format(argument: Argument, row: Row) -> DType | None:
+    fixed = types.BY_NAME.get(argument.type.removesuffix("_t"))
+    return row.types.get(argument.type) if fixed is None else fixed
 
 
 def row(
