@@ -104,9 +104,9 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("problems", "views"),
         ("windows", "writer"),
         ("axes", "composites", "elementary"),
-        ("borders", "layout", "linear"),
+        ("borders", "layout", "linear", "ranking"),
         ("convolution", "normalization", "pool", "reductions", "resize"),
-        ("positions", "regions"),
+        ("attention", "einsum", "positions", "regions"),
         ("",),
     ),
     "tosa_engine.compare": (

@@ -167,6 +167,19 @@ def round_(g: Writer, x: Tensor) -> Tensor:
     return g.unary("FLOOR", plus(g, x, 0.5))
 
 
+def round_even(g: Writer, x: Tensor) -> Tensor:
+    """To the nearest whole number, halves to the even one: the floor, plus 1 where x is further above it.
+
+    The difference to the floor is exact but for |x| < 0.5, where its rounding doesn't change the result.
+    """
+    low = g.unary("FLOOR", x)
+    above, half = g.binary("SUB", x, low), number(g, 0.5, x)
+    odd = compared(g, "GREATER", g.binary("SUB", low, times(g, g.unary("FLOOR", times(g, low, 0.5)), 2.0)), half)
+    tied = compared(g, "LOGICAL_AND", compared(g, "EQUAL", above, half), odd)
+    up = compared(g, "LOGICAL_OR", compared(g, "GREATER", above, half), tied)
+    return chosen(g, up, plus(g, low, 1.0), low)
+
+
 def relu(g: Writer, x: Tensor) -> Tensor:
     return g.clamp(x, 0.0, FLOAT_MAX)
 

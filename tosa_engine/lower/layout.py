@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .. import types
 from ..types import count
 from .axes import every, joined, reversed_
-from .views import shape_of
+from .elementary import chosen, compared
+from .problems import Misfit
+from .views import shape_of, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..graph import Tensor
+    from ..types import Array
     from .writer import Writer
 
 
@@ -63,6 +68,58 @@ def gather(g: Writer, x: Tensor, indices: Tensor, axis: int) -> Tensor:
     found = gathered(g, g.reshape(rows, (1, shape[axis], before * behind)), g.reshape(indices, (1, count(wanted))))
     turned = g.transpose(g.reshape(found, (count(wanted), before, behind)), (1, 0, 2))
     return g.reshape(turned, (*shape[:axis], *wanted, *shape[axis + 1 :]))
+
+
+def at_constant(g: Writer, x: Tensor, indices: Array, axis: int) -> Tensor:
+    """`gather` of constant indices; negative ones count from the end. Even steps, also backwards, take no GATHER."""
+    extent, wanted = shape_of(x)[axis], np.asarray(indices, np.int64)
+    wanted = np.where(wanted < 0, wanted + extent, wanted)
+    if wanted.size and not 0 <= wanted.min() <= wanted.max() < extent:
+        raise Misfit(f"an index {int(np.asarray(indices).flat[0])} is beyond an axis of {extent} elements")
+    steps = np.diff(wanted.reshape(-1))
+    if wanted.size == 1 or (steps[0] and (steps == steps[0]).all()):
+        step = int(steps[0]) if steps.size else 1
+        found = stepped(g, x, axis, int(wanted.flat[0]), step, wanted.size)
+        return g.reshape(found, (*shape_of(x)[:axis], *wanted.shape, *shape_of(x)[axis + 1 :]))
+    return gather(g, x, g.const(wanted, types.i32, "indices"), axis)
+
+
+def gather_elements(g: Writer, x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """Of every element of `indices` the element of `x` at its own place, but at this index of the axis."""
+    shape, wanted = shape_of(x), shape_of(indices)
+    fit = len(shape) == len(wanted) and all(
+        m <= n for i, (m, n) in enumerate(zip(wanted, shape, strict=True)) if i != axis
+    )
+    if not fit:
+        raise Misfit(f"indices of shape {list(wanted)} don't fit a tensor of shape {list(shape)}")
+    inside = g.slice(x, (0,) * len(shape), tuple(n if i == axis else wanted[i] for i, n in enumerate(shape)))
+    order = [*(i for i in range(len(shape)) if i != axis), axis]
+    rows = count(wanted) // wanted[axis]
+    values = g.reshape(g.transpose(inside, order), (rows, shape[axis], 1))
+    found = gathered(g, values, g.reshape(g.transpose(indices, order), (rows, wanted[axis])))
+    turned = g.reshape(within(found, x), tuple(wanted[i] for i in order))
+    return g.transpose(turned, [order.index(i) for i in range(len(order))])
+
+
+def one_hot(g: Writer, x: Tensor, axis: int, size: int, off: float, on: float) -> Tensor:
+    """A new axis of `size` elements: `on` at the index that `x` says, elsewhere `off`."""
+    shape = shape_of(x)
+    if size < 1:
+        raise Misfit(f"an axis of {size} elements")
+    index = g.reshape(x, (*shape[:axis], 1, *shape[axis:]))
+    places = np.arange(size, dtype=np.int32).reshape((1,) * axis + (size,) + (1,) * (len(shape) - axis))
+    same = compared(g, "EQUAL", index, g.const(places, types.i32, "places"))
+    return chosen(g, same, g.scalar(on, rank=len(shape) + 1), g.scalar(off, rank=len(shape) + 1))
+
+
+def triangle(g: Writer, x: Tensor, diagonal: int, *, upper: bool) -> Tensor:
+    """The last two axes from a diagonal on (or up to it); 0 elsewhere."""
+    rows, columns = shape_of(x)[-2:]
+    kept = np.tri(rows, columns, diagonal - upper, dtype=np.bool_) ^ upper
+    if x.data is not None:
+        return g.const(np.where(kept, x.data, 0), x.dtype, "triangle")
+    mask = g.const(kept.reshape((1,) * (len(shape_of(x)) - 2) + kept.shape), types.bool_, "kept")
+    return within(chosen(g, mask, x, g.scalar(0, x.dtype, len(shape_of(x)))), x)
 
 
 def gathered(g: Writer, values: Tensor, indices: Tensor) -> Tensor:

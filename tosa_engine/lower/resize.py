@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 METHODS: Final = ("asymmetric", "symmetric", "aligned")
 MAX_NUMERATOR: Final = 1 << 11  # of RESIZE, and its scale at level 8K
 MAX_SCALE: Final = 256
+CUBIC_SLOPE: Final = -0.75  # as PyTorch has it, and ONNX by default
 MAX_EXTENT: Final = 1 << 14  # of an axis that is a product with a matrix
 
 
@@ -100,8 +101,8 @@ def resized(
 ) -> Tensor:
     """Every axis with another extent: where output i looks at the input is what `coordinates` says (COORDINATES).
 
-    `scales`: of every axis the new extent divided by the old one, before it was rounded; `interpolation`: 'linear', or
-    'nearest' with `nearest` (NEAREST). Beyond its ends the input goes on unchanged.
+    `scales`: of every axis the new extent divided by the old one, before it was rounded; `interpolation`: 'linear',
+    'cubic', or 'nearest' with `nearest` (NEAREST). Beyond its ends the input goes on unchanged.
     """
     shape = shape_of(x)
     for axis, (extent, scale) in enumerate(zip(extents, scales, strict=True)):
@@ -120,8 +121,20 @@ def _interpolation(at: Array, extent: int, interpolation: str, nearest: str) -> 
         found[rows, np.clip(NEAREST[nearest](at).astype(np.int64), 0, extent - 1)] = 1
         return found
     low = np.floor(at).astype(np.int64)
-    for index, share in ((low, 1 - (at - low)), (low + 1, at - low)):
-        np.add.at(found, (rows, np.clip(index, 0, extent - 1)), share)
+    reach = 2 if interpolation == "cubic" else 1
+    for index in range(1 - reach, 1 + reach):
+        distance = np.abs(at - (low + index))
+        share = _cubic(distance) if interpolation == "cubic" else 1 - distance
+        np.add.at(found, (rows, np.clip(low + index, 0, extent - 1)), share)
+    return found
+
+
+def _cubic(distance: Array) -> Array:
+    """The cubic convolution kernel with the slope CUBIC_SLOPE at a distance of 1; 0 from 2 on."""
+    a, d = CUBIC_SLOPE, distance
+    inner = ((a + 2) * d - (a + 3)) * d * d + 1
+    outer = ((d - 5) * d + 8) * d * a - 4 * a
+    found: Array = np.where(d <= 1, inner, outer)
     return found
 
 
@@ -156,4 +169,4 @@ NEAREST: Final[Mapping[str, Callable[[Array], Array]]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
 }
-INTERPOLATORS: Final = ("nearest", "linear")
+INTERPOLATORS: Final = ("nearest", "linear", "cubic")

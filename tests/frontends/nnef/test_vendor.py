@@ -143,9 +143,9 @@ def test_scanning_with_a_body_of_one_result(tmp_path: Path, form: str) -> None:
         ),
         ("y = tract_core_resize(x);", "", "needs one tensor, scales or sizes"),
         (
-            "y = tract_core_resize(x, sizes = x, interpolator = 'cubic');",
+            "y = tract_core_resize(x, sizes = x, interpolator = 'lanczos');",
             "",
-            "interpolator = 'cubic'; supported: nearest",
+            "interpolator = 'lanczos'; supported: nearest",
         ),
         (
             "y = tract_core_cast(x, to = 'c64');",
@@ -153,9 +153,9 @@ def test_scanning_with_a_body_of_one_result(tmp_path: Path, form: str) -> None:
             "knows the types f16, f32, f64, i8, i16, i32, i64, bool, not 'c64'",
         ),
         (
-            "y = tract_core_gather(x);",
+            "y = tract_core_scatter_nd(x);",
             "",
-            "operation 'tract_core_gather' isn't supported; supported are: tract_core_erf",
+            "operation 'tract_core_scatter_nd' isn't supported; supported are: tract_core_erf",
         ),
     ],
 )

@@ -1,7 +1,7 @@
 """Small modules of PyTorch as two exporters write them, with PyTorch's outputs: `../shared/models/zoo`.
 
-What is refused stands in REFUSED, with a part of the message, and in a table of docs/nnef.md. What an exporter got
-wrong stands in EXPORTED_WRONG: the document says something else than the module, and is read as it is written.
+All give PyTorch's numbers. What an exporter got wrong stands in EXPORTED_WRONG, and in a table of docs/nnef.md: the
+document says something else than the module, and is read as it is written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from tosa_engine import check, oracle
-from tosa_engine.errors import TosaEngineError
 from tosa_engine.frontends import nnef
 
 ROOT = Path(__file__).parents[3]
@@ -25,26 +24,17 @@ EXPORTED_WRONG: Final = {
     "adaptive_avg_5/khronos": (1, 8, 6, 6),
     "adaptive_avg_5/tract": (1, 8, 6, 6),
 }
-REFUSED: Final = {
-    "einsum_attn/tract": "operation 'tract_core_einsum' isn't supported",
-    "flip/tract": "operation 'tract_core_gather' isn't supported",
-    "masked_fill/tract": "operation 'tract_core_trilu' isn't supported",
-    "mha/tract": "extension 'tract_registry tract_transformers' isn't supported",
-    "sdpa/tract": "extension 'tract_registry tract_transformers' isn't supported",
-    "topk/tract": "operation 'tract_core_topk' isn't supported",
-    "up_bicubic/tract": "interpolator = 'cubic'",
-}
 needs_zoo = pytest.mark.skipif(not ZOO.is_dir(), reason="needs the folder ../shared/models/zoo")
 
 
 @needs_zoo
 def test_the_documents_of_the_zoo() -> None:
     assert len(DOCUMENTS) == 72
-    assert {*EXPORTED_WRONG, *REFUSED} <= {*DOCUMENTS}
+    assert EXPORTED_WRONG.keys() <= {*DOCUMENTS}
 
 
 @needs_zoo
-@pytest.mark.parametrize("name", [d for d in DOCUMENTS if d not in REFUSED and d not in EXPORTED_WRONG])
+@pytest.mark.parametrize("name", [d for d in DOCUMENTS if d not in EXPORTED_WRONG])
 def test_what_is_read_gives_the_numbers_of_pytorch(name: str) -> None:
     folder = ZOO / name
     samples, expected = np.load(folder.parent / "x.npy"), np.load(folder.parent / "y.npz")
@@ -61,18 +51,11 @@ def test_what_is_read_gives_the_numbers_of_pytorch(name: str) -> None:
 
 
 @needs_zoo
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_says_why(name: str) -> None:
-    with pytest.raises(TosaEngineError, match=re.escape(REFUSED[name])):
-        nnef.load(ZOO / name)
-
-
-@needs_zoo
 @pytest.mark.parametrize("name", EXPORTED_WRONG)
 def test_what_an_exporter_wrote_wrongly_is_read_as_written(name: str) -> None:
     assert nnef.load(ZOO / name).outputs[0].shape == EXPORTED_WRONG[name]
 
 
-def test_the_page_names_what_stays_refused() -> None:
+def test_the_page_names_what_was_exported_wrong() -> None:
     rows = re.findall(r"^\| `(\w+/\w+)` \|", (ROOT / "docs" / "nnef.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == sorted([*EXPORTED_WRONG, *REFUSED])
+    assert rows == sorted(EXPORTED_WRONG)

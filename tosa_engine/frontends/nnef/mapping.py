@@ -13,6 +13,8 @@ from .build import NnefWriter
 from .flattening import lower
 from .language.syntax import Name
 from .operations import (
+    attention,
+    choosing,
     convolution,
     data,
     elementary,
@@ -47,6 +49,8 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
         linear,
         layout,
         vendor,
+        attention,
+        choosing,
     )
     for name, mapper in family.MAPPERS.items()
 }

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 FRAGMENTS: Final = "KHR_enable_fragment_definitions"
 OPERATORS: Final = "KHR_enable_operator_expressions"
-TRACT: Final = "tract_registry tract_core"  # of a vendor: its operations (vendor.nnef), and both of Khronos
-KNOWN: Final = frozenset((FRAGMENTS, OPERATORS, TRACT))
+TRACT: Final = "tract_registry tract_core"
+VENDORS: Final = frozenset((TRACT, "tract_registry tract_transformers"))  # each brings the operations of vendor.nnef,
+# and both extensions of Khronos
+KNOWN: Final = frozenset((FRAGMENTS, OPERATORS, *VENDORS))
 
 
 def names_of(extensions: Iterable[tuple[Name, ...]]) -> set[str]:
@@ -37,7 +39,7 @@ def check_extensions(text: Text, extensions: Iterable[tuple[Name, ...]]) -> None
 def check_use(tree: SyntaxTree, flat: bool = False) -> list[TosaEngineError]:
     """The fragments and operator expressions of a document that doesn't enable them; a `flat` graph has none."""
     enabled = names_of(tree.extensions)
-    if TRACT in enabled:
+    if not enabled.isdisjoint(VENDORS):
         return []
     problems: list[TosaEngineError] = []
     if tree.fragments and FRAGMENTS not in enabled:

@@ -90,10 +90,10 @@ class Invocations:
         return results[0] if len(results) == 1 else TupleOf(tuple(results))
 
     def _undeclared(self, node: Invocation) -> Kind:
-        if not node.operation.startswith(vendor.PREFIX):
+        if not node.operation.startswith(vendor.PREFIXES):
             self.report("NNEF.A1", f"operation '{node.operation}' {_UNDECLARED}", node.place)
             return UNKNOWN
-        known = ", ".join(name for name in vendor.vendor_library() if name.startswith(vendor.PREFIX))
+        known = ", ".join(name for name in vendor.vendor_library() if name.startswith(vendor.PREFIXES))
         why = f"; supported are: {known}" if vendor.EXAMPLE in self.operations else f" without 'extension {TRACT};'"
         self.refuse(f"operation '{node.operation}' isn't supported{why}", node.place)
         return UNKNOWN

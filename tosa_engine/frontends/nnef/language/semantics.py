@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ....errors import raise_all
 from .declarations import check_declaration
-from .extensions import TRACT, names_of
+from .extensions import VENDORS, names_of
 from .kinds import UNKNOWN, ArrayOf, Kind, TensorOf, TupleOf, Unknown, castable, described
 from .library import Declaration, declare, standard_library
 from .syntax import Invocation, Name, Sequence, children
@@ -50,7 +50,7 @@ class Checker:
         self._warnings: dict[str, None] = {}
         self.own: dict[str, Declaration] = {}
         vendors = vendor_library()
-        self.tract = TRACT in names_of(tree.extensions)
+        self.tract = not VENDORS.isdisjoint(names_of(tree.extensions))
         more = {name: vendors[name] for name in (vendors if self.tract else () if strict else UNDECLARED)}
         self.operations: Mapping[str, Declaration] = ChainMap(self.own, standard_library(), more)  # type: ignore[arg-type]
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     Special = Callable[["Expander", Mapping[str, Any], Place, Any], Any]
 
-UNDECLARED: Final = frozenset({"erf"})  # known without any extension, with a warning
-PREFIX: Final = "tract_core_"
+UNDECLARED: Final = frozenset({"erf", "recip"})  # known without any extension, with a warning
+PREFIXES: Final = ("tract_core_", "tract_transformers_")
 EXAMPLE: Final = "tract_core_erf"
 PROPERTIES: Final = "tract_core_properties"  # a fragment of notes about the exporter
 DATUM_TYPES: Final = {

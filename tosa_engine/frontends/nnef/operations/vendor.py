@@ -1,10 +1,15 @@
-"""Operations that aren't the standard's (`vendor.nnef`): the error function, and resizing to any extent."""
+"""Operations that aren't the standard's (`vendor.nnef`): the error function, resizing to any extent, rounding, Einstein
+sums, products, exclusive or.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Final
 
+from ....lower.einsum import einsum as einstein_sum
+from ....lower.elementary import compared, round_even
+from ....lower.reductions import reduced
 from ....lower.resize import COORDINATES, INTERPOLATORS, NEAREST, resized
 from ....lower.views import shape_of
 from ..language.syntax import Name
@@ -47,4 +52,28 @@ def _extents(b: NnefWriter, operation: Operation, shape: tuple[int, ...]) -> tup
     return [math.floor(n * v) for v, n in zip(values, shape, strict=True)], values
 
 
-MAPPERS: Final[Mapping[str, Mapper]] = {"erf": erf, "tract_core_resize": resize}
+def rounded(b: NnefWriter, operation: Operation) -> Tensor:
+    return round_even(b, b.value(operation.arguments["input"]))
+
+
+def einsum(b: NnefWriter, operation: Operation) -> Tensor:
+    return einstein_sum(b, operation.arguments["expr"], [b.value(v) for v in operation.arguments["inputs"]])
+
+
+def xor(b: NnefWriter, operation: Operation) -> Tensor:
+    return compared(b, "LOGICAL_XOR", *b.operands(operation.arguments["x"], operation.arguments["y"]))
+
+
+def product(b: NnefWriter, operation: Operation) -> Tensor:
+    x = b.value(operation.arguments["input"], 1)
+    return reduced(b, "REDUCE_PRODUCT", x, b.axes(operation.arguments["axes"], len(shape_of(x))))
+
+
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    "erf": erf,
+    "tract_core_resize": resize,
+    "tract_core_round_even": rounded,
+    "tract_core_einsum": einsum,
+    "tract_core_xor": xor,
+    "tract_core_product_reduce": product,
+}

@@ -1,0 +1,116 @@
+"""Scaled dot-product attention, softmax with a mask, rotary embedding.
+
+What a mask leaves out is -infinity before the softmax, by a SELECT: that has an integer form (`quant`), where a large
+negative number that is added would take the range of the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from .. import types
+from .axes import part
+from .elementary import chosen, number, times
+from .linear import matmul, turned
+from .normalization import softmax
+from .problems import Misfit, Unlowered
+from .views import shape_of
+
+if TYPE_CHECKING:
+    from ..graph import Tensor
+    from .writer import Writer
+
+LEFT_OUT: Final = -1e4  # what a constant mask of numbers adds where it leaves out, or less
+
+
+def attention(
+    g: Writer, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, scale: float | None, causal: bool
+) -> Tensor:
+    """softmax(q * k^T * scale + mask) * v, of [..., heads, length, features]; k and v may have fewer heads than q.
+
+    `scale` is 1 / sqrt(features) where it is None. A `mask` of truths says what is left; `causal`: of every query the
+    keys up to its own place.
+    """
+    queries, keys, values = shape_of(q), shape_of(k), shape_of(v)
+    _check(queries, keys, values)
+    share = queries[-3] // keys[-3] if len(queries) > 2 and queries[:-2] != keys[:-2] else 1
+    if share > 1:  # neighbouring heads of q share one of k and v: their rows are one matrix
+        q = g.reshape(q, (*keys[:-2], share * queries[-2], queries[-1]))
+    scaled = times(g, q, 1 / math.sqrt(queries[-1]) if scale is None else scale)
+    scores = g.reshape(matmul(g, scaled, turned(g, k)), (*queries[:-1], keys[-2]))
+    if causal:
+        if queries[-2] != keys[-2]:
+            raise Unlowered(
+                f"a causal mask of {queries[-2]} queries and {keys[-2]} keys, which PyTorch and tract don't place alike"
+            )
+        mask = g.const(np.tri(queries[-2], dtype=np.bool_), types.bool_, "causal")
+    weights = masked_softmax(g, scores, mask)
+    weights = g.reshape(weights, (*keys[:-2], share * queries[-2], keys[-2]))
+    return g.reshape(matmul(g, weights, v), (*queries[:-1], values[-1]))
+
+
+def _check(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
+    shown = f"queries {list(q)}, keys {list(k)} and values {list(v)}"
+    if not 2 <= len(q) == len(k) == len(v) or q[-1] != k[-1] or k[:-1] != v[:-1]:
+        raise Misfit(f"{shown} don't fit together")
+    alike = q[:-2] == k[:-2] or (len(q) > 2 and q[:-3] == k[:-3] and q[-3] % k[-3] == 0)
+    if not alike:
+        raise Misfit(f"{shown} have batches or heads that don't fit together")
+
+
+def masked_softmax(g: Writer, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the last axis of `scores` plus a mask of numbers, or of what a mask of truths leaves."""
+    axis = len(shape_of(scores)) - 1
+    if mask is None:
+        return softmax(g, scores, (axis,))
+    mask = _aligned(g, mask, scores)
+    if mask.dtype is types.bool_:
+        kept: Tensor | None = mask
+    elif mask.data is None:
+        return softmax(g, g.binary("ADD", scores, mask), (axis,))
+    else:
+        scores, kept = _split(g, scores, mask)
+    if kept is not None:
+        scores = chosen(g, _whole(g, kept), scores, number(g, -math.inf, scores))
+    return softmax(g, scores, (axis,))
+
+
+def _aligned(g: Writer, mask: Tensor, scores: Tensor) -> Tensor:
+    """The mask with axes of 1 in front, as PyTorch broadcasts."""
+    shape, wanted = shape_of(mask), shape_of(scores)
+    found = (1,) * (len(wanted) - len(shape)) + shape
+    if len(shape) > len(wanted) or any(m not in (1, n) for m, n in zip(found, wanted, strict=True)):
+        raise Misfit(f"a mask of shape {list(shape)} doesn't fit scores of shape {list(wanted)}")
+    return g.reshape(mask, found)
+
+
+def _split(g: Writer, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+    """A constant mask of numbers: the scores with what it adds, and the truth of what it doesn't leave out."""
+    assert mask.data is not None
+    kept = mask.data > LEFT_OUT
+    added = np.where(kept, mask.data, 0)
+    if added.any():
+        scores = g.binary("ADD", scores, g.const(added, types.fp32, "added"))
+    return scores, None if kept.all() else g.const(kept, types.bool_, "kept")
+
+
+def _whole(g: Writer, kept: Tensor) -> Tensor:
+    """A mask that leaves something of every row, as far as that is known."""
+    if kept.data is not None and not kept.data.any(axis=-1).all():
+        raise Unlowered("a mask that leaves nothing of a row, whose softmax isn't defined")
+    return kept
+
+
+def rotated(g: Writer, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """x * cosine + (-second half of x, first half of x) * sine, along the last axis."""
+    shape = shape_of(x)
+    axis, half = len(shape) - 1, shape[-1] // 2
+    if shape[-1] % 2:
+        raise Misfit(f"a last axis of {shape[-1]} elements has no halves")
+    first, second = part(g, x, axis, 0, half), part(g, x, axis, half, half)
+    turned_half = g.concat([g.negate(second), first], axis)
+    cosine, sine = _aligned(g, cosine, x), _aligned(g, sine, x)
+    return g.binary("ADD", g.binary("MUL", x, cosine), g.binary("MUL", turned_half, sine))
