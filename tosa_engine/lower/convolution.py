@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .. import types
 from ..types import count
 from .axes import channels_last, channels_second, joined, reversed_, spread
 from .borders import extended, extended_all
+from .linear import sums_of
 from .problems import Misfit, Unlowered
 from .views import shape_of
 from .windows import UNIT, Window
@@ -54,8 +54,12 @@ def convolution(
     windows: Sequence[Window],
     groups: int = 1,
     border: str = "constant",
+    zero_points: Sequence[Tensor] = (),
 ) -> Tensor:
-    """CONV2D or CONV3D; DEPTHWISE_CONV2D when each group has one input channel; else one convolution per group."""
+    """CONV2D or CONV3D; DEPTHWISE_CONV2D when each group has one input channel; else one convolution per group.
+
+    `zero_points` of input and filter: 0 unless they are given.
+    """
     if border != "constant" or any(min(window.before, window.after) < 0 for window in windows):
         cut = [window if border != "constant" else window.cut() for window in windows]
         x = extended_all(g, x, cut, border, first=2)
@@ -64,9 +68,9 @@ def convolution(
     image, kernel = channels_last(g, _with_height(g, x)), _with_height(g, weight)
     flat = [UNIT, *windows] if rank == 3 else list(windows)
     if groups > 1 and groups == channels and rank < 5:
-        result = _depthwise(g, image, kernel, bias, flat)
+        result = _depthwise(g, image, kernel, bias, flat, zero_points)
     else:
-        result = _groups(g, image, channels_last(g, kernel), bias, flat, groups)
+        result = _groups(g, image, channels_last(g, kernel), bias, flat, groups, zero_points)
     result = channels_second(g, result)
     return result if rank > 3 else g.reshape(result, (*shape_of(result)[:2], windows[0].output))
 
@@ -94,32 +98,55 @@ def _with_height(g: Writer, x: Tensor) -> Tensor:
     return g.reshape(x, (*shape[:2], 1, *shape[2:])) if len(shape) == 3 else x
 
 
-def _operator(g: Writer, op: str, tensors: Sequence[Tensor], channels: int, windows: Sequence[Window]) -> Tensor:
-    zero = g.scalar(0.0)
+def _operator(
+    g: Writer,
+    op: str,
+    tensors: Sequence[Tensor],
+    channels: int,
+    windows: Sequence[Window],
+    zero_points: Sequence[Tensor] = (),
+) -> Tensor:
+    zeros = zero_points or [g.scalar(0, tensor.dtype) for tensor in tensors[:2]]
     shape = (shape_of(tensors[0])[0], *(w.output for w in windows), channels)
+    output, accumulator = sums_of(tensors[0])
     return g.operator(
-        op, [*tensors, zero, zero], shape, types.fp32,
+        op, [*tensors, *zeros], shape, output,
         pad=tuple(n for w in windows for n in (w.before, w.after)), stride=tuple(w.stride for w in windows),
-        dilation=tuple(w.dilation for w in windows), acc_type=types.fp32, local_bound=False,
+        dilation=tuple(w.dilation for w in windows), acc_type=accumulator, local_bound=False,
     )  # fmt: skip
 
 
-def _depthwise(g: Writer, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Window]) -> Tensor:
+def _depthwise(
+    g: Writer,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    windows: Sequence[Window],
+    zero_points: Sequence[Tensor],
+) -> Tensor:
     """`weight` is [channels * multiplier, 1, height, width]."""
     outputs, _, height, width = shape_of(weight)
     channels = shape_of(x)[3]
     last = g.transpose(weight, (2, 3, 0, 1))
     tensors = [x, g.reshape(last, (height, width, channels, outputs // channels)), bias]
-    return _operator(g, "DEPTHWISE_CONV2D", tensors, outputs, windows)
+    return _operator(g, "DEPTHWISE_CONV2D", tensors, outputs, windows, zero_points)
 
 
-def _groups(g: Writer, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Window], groups: int) -> Tensor:
+def _groups(
+    g: Writer,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    windows: Sequence[Window],
+    groups: int,
+    zero_points: Sequence[Tensor],
+) -> Tensor:
     """`x` and `weight` have their channels last."""
     op = "CONV2D" if len(windows) == 2 else "CONV3D"
     outputs = shape_of(weight)[0] // groups
 
     def convolve(part: Tensor, kernel: Tensor, share: Tensor, channels: int) -> Tensor:
-        return _operator(g, op, [part, kernel, share], channels, windows)
+        return _operator(g, op, [part, kernel, share], channels, windows, zero_points)
 
     return _in_groups(g, x, weight, bias, groups, outputs, convolve)
 
@@ -162,7 +189,8 @@ def _transposable(w: Window) -> bool:
 def _transpose_conv2d(g: Writer, x: Tensor, weight: Tensor, bias: Tensor, windows: Sequence[Window]) -> Tensor:
     """`weight` is [inputs, outputs, height, width]."""
     image, kernel = channels_last(g, x), g.transpose(weight, (1, 2, 3, 0))
-    shape, zero = shape_of(image), g.scalar(0.0)
+    shape, zero = shape_of(image), g.scalar(0, x.dtype)
+    output, accumulator = sums_of(x)
     pads = []
     for w, extent in zip(windows, shape[1:3], strict=True):
         pads += [-w.before, w.output - ((extent - 1) * w.stride + w.size - w.before)]
@@ -170,8 +198,8 @@ def _transpose_conv2d(g: Writer, x: Tensor, weight: Tensor, bias: Tensor, window
         return _by_convolution(g, x, weight, bias, windows, 1)
     result = g.operator(
         "TRANSPOSE_CONV2D", [image, kernel, bias, zero, zero],
-        (shape[0], *(w.output for w in windows), shape_of(kernel)[0]), types.fp32,
-        out_pad=tuple(pads), stride=tuple(w.stride for w in windows), acc_type=types.fp32, local_bound=False,
+        (shape[0], *(w.output for w in windows), shape_of(kernel)[0]), output,
+        out_pad=tuple(pads), stride=tuple(w.stride for w in windows), acc_type=accumulator, local_bound=False,
     )  # fmt: skip
     return channels_second(g, result)
 

@@ -14,7 +14,7 @@ from .views import shape_of
 
 if TYPE_CHECKING:
     from ..graph import Tensor
-    from ..types import Shape
+    from ..types import DType, Shape
     from .writer import Writer
 
 MAX_BATCH: Final = 1 << 16
@@ -36,15 +36,22 @@ def is_one_constant(weight: Tensor) -> bool:
     return weight.data is not None and count(shape_of(weight)[:-2]) == 1
 
 
+def sums_of(x: Tensor) -> tuple[DType, DType]:
+    """The formats of the results and of the accumulator of products with `x`."""
+    if x.dtype is types.i8:
+        return types.i32, types.i32
+    if x.dtype is types.i16:
+        return types.i48, types.i48
+    return x.dtype, types.fp32
+
+
 def fully_connected(g: Writer, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """The rows of `x` [..., inputs] times one constant filter [outputs, inputs], plus a bias as of `bias_vector`."""
     shape, outputs = shape_of(x), shape_of(weight)[-2]
-    zero = g.scalar(0.0)
+    zero, dtype = g.scalar(0, x.dtype), x.dtype
     rows = g.reshape(x, (count(shape[:-1]), 1, 1, shape[-1]))
     kernel = g.reshape(weight, (outputs, 1, 1, shape[-1]))
-    product = g.operator(
-        "CONV2D", [rows, kernel, bias, zero, zero], (count(shape[:-1]), 1, 1, outputs), types.fp32, **FLAT
-    )
+    product = g.operator("CONV2D", [rows, kernel, bias, zero, zero], (count(shape[:-1]), 1, 1, outputs), dtype, **FLAT)
     return g.reshape(product, (*shape[:-1], outputs))
 
 
@@ -66,9 +73,9 @@ def matmul(g: Writer, x: Tensor, y: Tensor) -> Tensor:
         x3, y3 = g.reshape(x, (1, count(left[:-1]), left[-1])), g.reshape(y, (1, *right[-2:]))
     else:
         x3, y3 = _spread(g, x, batch), _spread(g, y, batch)
-    zero = g.scalar(0.0)
+    zero = g.scalar(0, x.dtype)
     shape = (shape_of(x3)[0], shape_of(x3)[1], right[-1])
-    product = g.operator("MATMUL", [x3, y3, zero, zero], shape, types.fp32)
+    product = g.operator("MATMUL", [x3, y3, zero, zero], shape, sums_of(x)[0])
     return g.reshape(product, (*batch, left[-2], right[-1]))
 
 
@@ -78,5 +85,5 @@ def _spread(g: Writer, x: Tensor, batch: Shape) -> Tensor:
     if shape[:-2] != batch:
         if count(batch) > MAX_BATCH:
             raise Unlowered(f"a batch of {count(batch)} matrices that broadcast")
-        x = g.binary("MUL", x, g.const(np.ones((*batch, 1, 1)), types.fp32, "ones"))
+        x = g.binary("MUL", x, g.const(np.ones((*batch, 1, 1)), x.dtype, "ones"))
     return g.reshape(x, (count(batch), *shape[-2:]))

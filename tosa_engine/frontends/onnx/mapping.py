@@ -35,9 +35,11 @@ LONGEST_WAY: Final = 8
 class ModelMapper:
     """What is one for a whole model: its functions, the writer, and where values come from."""
 
-    def __init__(self, model: Any, reader: TensorReader, file: str, bindings: Bindings) -> None:
+    def __init__(
+        self, model: Any, reader: TensorReader, file: str, bindings: Bindings, *, for_integers: bool = False
+    ) -> None:
         self.model, self.reader, self.file, self.bindings = model, reader, file, bindings
-        self.writer = OnnxWriter(file)
+        self.writer = OnnxWriter(file, for_integers=for_integers)
         self.functions = {(domain_of(f.domain), f.name): f for f in model.functions}
         self.ways: dict[int, tuple[str, list[Value]]] = {}  # id of a value -> its node, what that reads
         self.kept: list[Value] = []  # so that no id is used again

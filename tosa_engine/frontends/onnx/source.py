@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import UsageError
 from ...formats import Source, Step
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from ...graph import Graph, QParams
     from ...types import Array, Shape
+
+
+QUANTIZING: Final = ("QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul")
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Graph:
@@ -55,13 +58,24 @@ class ModelSource(Source):
         return read_model(self.path)
 
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
-        del for_integers
-        graph = ModelMapper(self._model, TensorReader(self.path), self.path.name, self.bindings).graph()
+        graph = self._mapped(for_integers=for_integers)
+        unknown = [name for name in hints or {} if name not in graph.main.tensors]
+        if unknown:
+            raise UsageError(f"the quantization names tensors that {self.path} doesn't have: {', '.join(unknown)}")
         for name, quant in (hints or {}).items():
-            if name not in graph.main.tensors:
-                raise UsageError(f"the quantization names a tensor that {self.path} doesn't have: {name}")
             graph.main.tensors[name].quant = quant
         return run_pipeline(graph)
+
+    def _mapped(self, *, for_integers: bool) -> Graph:
+        reader = TensorReader(self.path)
+        return ModelMapper(self._model, reader, self.path.name, self.bindings, for_integers=for_integers).graph()
+
+    def hints(self) -> Mapping[str, QParams] | None:
+        """What QuantizeLinear and its like say of tensors; None where the model has none of them."""
+        if not any(node.op_type in QUANTIZING for node in self._model.graph.node):
+            return None
+        tensors = self._mapped(for_integers=True).main.tensors
+        return {name: tensor.quant for name, tensor in tensors.items() if tensor.quant is not None}
 
     def steps(self) -> Iterator[Step]:
         model = self._model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .elements import BY_STORAGE, Element
 
 if TYPE_CHECKING:
-    from ...graph import Tensor
+    from ...graph import QParams, Tensor
     from ...types import Array, Shape
 
 
@@ -23,6 +23,8 @@ class Value:
     shape: Shape
     data: Array | None = None
     tensor: Tensor | None = None
+    real: Tensor | None = None  # of integers that stand for real numbers, in a graph that is to become integers
+    quant: QParams | None = None
 
     @property
     def is_known(self) -> bool:

@@ -25,8 +25,8 @@ MAX_EXTENT: Final = (1 << 31) - 1
 class OnnxWriter(Writer):
     """The graph under construction. `begin` and `finish` enclose the operators of one node."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, *, for_integers: bool = False) -> None:
+        self.file, self.for_integers = file, for_integers
         self.graph = new_graph(file)
         super().__init__(self.graph.main)
         self.bound: set[str] = set()
@@ -42,6 +42,8 @@ class OnnxWriter(Writer):
         """The tensor of a value; a known one becomes a constant. Raises Unsupported where TOSA can't hold it."""
         if value.tensor is not None:
             return value.tensor
+        if value.real is not None and value.quant is not None:
+            raise Unsupported("an operator without a rule for integers with a scale reads quantized values")
         assert value.data is not None
         carrier = carrier_of(value.element)
         if not value.data.size:

@@ -17,6 +17,7 @@ from . import (
     linear,
     normalization,
     pooling,
+    quantization,
     recurrent,
     reductions,
     resize,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
-        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling, recurrent,
-        reductions, resize,
+        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling,
+        quantization, recurrent, reductions, resize,
     )
     for name, operator in family.OPERATORS.items()
 }  # fmt: skip
