@@ -156,7 +156,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("call", "ports"),
         ("evaluator",),
         ("operators",),
-        ("mapping",),
+        ("hints", "mapping"),
         ("source",),
         ("format",),
         ("",),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import UsageError
 from ...formats import Source, Step
 from ...passes import run_pipeline
+from .hints import spread
 from .mapping import ModelMapper
 from .model import TensorReader, read_model
 from .ports import Bindings
@@ -68,7 +69,11 @@ class ModelSource(Source):
 
     def _mapped(self, *, for_integers: bool) -> Graph:
         reader = TensorReader(self.path)
-        return ModelMapper(self._model, reader, self.path.name, self.bindings, for_integers=for_integers).graph()
+        mapper = ModelMapper(self._model, reader, self.path.name, self.bindings, for_integers=for_integers)
+        graph = mapper.graph()
+        if for_integers:
+            spread(graph)
+        return graph
 
     def hints(self) -> Mapping[str, QParams] | None:
         """What QuantizeLinear and its like say of tensors; None where the model has none of them."""
