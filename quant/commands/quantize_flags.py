@@ -113,7 +113,7 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag} chooses layers for {method}, which isn't asked for")
 
 
-class _Again:
+class FirstSamples:
     """The first samples of the data, read anew each time."""
 
     def __init__(self, samples: Samples, count: int) -> None:
@@ -139,7 +139,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str]:
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
     options = options_of(args)
-    result = quantize_from_samples(graph, _Again(samples, count), options, lambda note: print(note, flush=True))
+    result = quantize_from_samples(graph, FirstSamples(samples, count), options, lambda note: print(note, flush=True))
     return graph, result, _record(options.to_json(), result, samples.describe() | {"used": count})
 
 

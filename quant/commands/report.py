@@ -84,7 +84,7 @@ def _reported(args: argparse.Namespace) -> tuple[Measurement, Files]:
     needs_floats(graph, args.model)
     samples = samples_of(args, graph)
     metric, targets = metric_of(args, samples)
-    found = _measured(args, args.integer, graph, samples, metric, targets)
+    found = _measured(args, args.integer, graph, samples, metric, targets, args.suggest / 4)
     if args.beside is not None:
         found.beside = _measured(args, args.beside, graph, samples, metric, targets)
     files = Files(args.model, args.integer, command_words(found, args.model))
@@ -100,12 +100,15 @@ def _measured(
     samples: Samples,
     metric: Metric | None,
     targets: Targets | None,
+    seconds: float = 0.0,
 ) -> Measurement:
+    """`seconds`: time for what single layers do to the outputs."""
     from tosa_engine.compare.sides import read_model
     from tosa_engine.qparams import sidecar
 
     from ..improve.equalize import equalize
-    from ..report import measure
+    from ..report import measure, measure_effects
+    from .quantize_flags import FirstSamples
 
     quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
     record = sidecar.record(place)
@@ -114,6 +117,7 @@ def _measured(
         graph, _ = equalize(graph)
     given = _counted(samples, args.samples)
     found = measure(graph, integer, given, threads=args.threads, metric=metric, targets=targets)
+    measure_effects(graph, integer, found.layers, FirstSamples(samples, samples.total), seconds)
     data = args.data or f"random numbers, seed {args.seed}"
     found.files = {"float model": args.model, "integer model": place, "data": data}
     found.notes, found.margins, found.settings = record.notes, record.margins, record.settings

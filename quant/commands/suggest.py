@@ -13,17 +13,16 @@ from .record import parsed, words_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
     from typing import Any
 
     from tosa_engine.graph import Graph
     from tosa_engine.samples.arrays import Samples
-    from tosa_engine.types import Array
 
     from ..calibration.records import Statistics
     from ..metrics import Metric, Targets
     from ..report import Measurement
     from ..report.trials import Suggestions
+    from .quantize_flags import FirstSamples
 
 PLACEHOLDER_FLAGS = ("--data", "CALIBRATION_DATA")
 
@@ -62,14 +61,16 @@ def suggestions(
         made = parsed(command_words(found, args.model))
         options = options_of(made)
         calibration, statistics = _calibration(made, graph, samples, found.settings, notes)
-        workshop = Workshop(graph, calibration, Judge(graph, samples, min(count, MOST_JUDGES)), statistics)
+        few = Judge(graph, samples, min(count, MOST_JUDGES))
+        workshop = Workshop(graph, calibration, few, args.suggest, statistics)
         judge = None if metric is None else Judge(graph, samples, count, metric, targets)
-        order = [x.layer for x in sorted(found.layers, key=lambda x: x.local.sqnr) if x.layer]
         with tqdm(desc="changes", unit="network", disable=None) as bar:
-            result = try_changes(workshop, options, order, args.suggest, bar.update, judge)
+            result = try_changes(workshop, options, found.layers, args.suggest, bar.update, judge)
     except (TosaEngineError, OSError) as problem:
         found.notes.append(f"no change could be tried: {problem}")
         return None
+    if workshop.calibrated is not None and workshop.calibrated < len(calibration):
+        notes.append(f"ranges are of {workshop.calibrated} of the {len(calibration)} calibration samples")
     result.notes += notes
     long = [
         flag
@@ -83,27 +84,21 @@ def suggestions(
 
 def _calibration(
     made: argparse.Namespace, graph: Graph, samples: Samples, settings: dict[str, Any], notes: list[str]
-) -> tuple[Iterator[dict[str, Array]], Statistics | None]:
+) -> tuple[FirstSamples, Statistics | None]:
     """The samples and the statistics that the model was calibrated with, as far as they are there."""
     from ..calibration import records
     from ..calibration.observe import digest
-    from ..report.trials import MOST_CALIBRATION
+    from .quantize_flags import FirstSamples
 
     if made.random or (made.data and Path(made.data).exists()):
         own = samples_of(made, graph)
         count = min(own.total, made.samples or own.total)
-        if count > MOST_CALIBRATION:
-            notes.append(f"ranges are of {MOST_CALIBRATION} of the {count} calibration samples")
-        return _first(own, min(count, MOST_CALIBRATION)), None
+        return FirstSamples(own, count), None
     if made.statistics and Path(made.statistics).exists():
         found = records.read(made.statistics)
         if found.model == digest(graph):
-            return iter(()), found
+            return FirstSamples(samples, 0), found
     place = settings.get("statistics") or settings.get("data")
     reason = f"'{place}' isn't there" if place else "the record names none"
     notes.append(f"ranges are of the samples of this report, for want of calibration data: {reason}")
-    return _first(samples, min(samples.total, MOST_CALIBRATION)), None
-
-
-def _first(samples: Samples, count: int) -> Iterator[dict[str, Array]]:
-    return (sample for _, sample in samples.read(range(count)))
+    return FirstSamples(samples, min(samples.total, made.samples or samples.total)), None

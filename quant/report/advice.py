@@ -15,7 +15,8 @@ from .trials import EVERYWHERE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .measure import Measured, Measurement
+    from .measure import Measurement
+    from .measured import Measured
     from .trials import Trial
 
 SHOWN: Final = 6  # changes
@@ -141,6 +142,8 @@ def _about(trial: Trial, found: Measurement, files: Files) -> Advice:
 
 def _reasons(layer: Measured, found: Measurement) -> Iterator[str]:
     yield f"alone it has {decibels(layer.local.sqnr)} dB"
+    if layer.effect is not None:
+        yield f"its own error alone leaves {decibels(layer.effect.sqnr)} dB at the outputs"
     narrower = outliers(layer)
     if layer.saturation > MOST_SATURATED:
         yield f"{100 * layer.saturation:.1f} % of its values lie beyond its range"

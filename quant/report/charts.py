@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from tosa_engine.types import Array
 
-    from .measure import Measured, Measurement
+    from .measure import Measurement
+    from .measured import Measured
     from .outputs import SampleError
 
 BINS: Final = 48

@@ -12,7 +12,8 @@ from .advice import advise, lints, unevenness
 
 if TYPE_CHECKING:
     from .advice import Advice, Files
-    from .measure import Measured, Measurement
+    from .measure import Measurement
+    from .measured import Measured
 
 FORMAT: Final = "tosa-engine report"
 VERSION: Final = 2
@@ -90,6 +91,7 @@ def _fields(layer: Measured) -> dict[str, Any]:
         "local_largest_lsb": layer.local.largest, "local_mean_lsb": layer.local.mean,
         "sqnr": _finite(layer.cumulative.sqnr), "cosine": layer.cumulative.cosine,
         "largest_lsb": layer.cumulative.largest, "mean_lsb": layer.cumulative.mean,
+        "effect_sqnr": None if layer.effect is None else _finite(layer.effect.sqnr),
         "macs": layer.sizes.macs, "weight_bytes": layer.sizes.weights, "bytes_written": layer.sizes.written,
         "saturation": layer.saturation, "elements": layer.local.elements,
         "weight_unevenness": unevenness(layer.peaks) if layer.peaks else None,

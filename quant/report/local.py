@@ -5,11 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tosa_engine.graph import Tensor
+from tosa_engine.qparams.arrays import quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tosa_engine.compare.pairs import Pair
     from tosa_engine.graph import Graph
+    from tosa_engine.types import Array
+
+
+def given_feeds(
+    alone: Graph,
+    given: Mapping[str, str],
+    found: Mapping[str, Pair],
+    real: Mapping[str, Array],
+    border: Mapping[str, Array],
+) -> dict[str, Array]:
+    """The inputs of `isolated_layers`: quantized floats of the tensors inside, and the network's own inputs."""
+    feeds = {given[name]: quantize_array(real[pair.real], pair.quant) for name, pair in found.items()}
+    return {t.name: border[t.name] if t.name in border else feeds[t.name] for t in alone.inputs}
 
 
 def isolated_layers(graph: Graph, names: Iterable[str]) -> tuple[Graph, Mapping[str, str]]:

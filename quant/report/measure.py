@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError
-from tosa_engine.qparams.arrays import quantize_array
 from tosa_engine.watch import KeptTensors
 
-from ..calibration.statistics import TensorStatistics
 from ..legalize.layers import layers_of
 from ..legalize.quantize import prepared
 from ..legalize.sharing import moves_values
 from ..legalize.weights import has_weights, rows_of
 from .errors import common_pairs, quantized_inputs
-from .local import isolated_layers
+from .local import given_feeds, isolated_layers
+from .measured import Measured
 from .outputs import OutputErrors
-from .sizes import NO_SIZES, sizes_of
+from .sizes import sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,58 +30,9 @@ if TYPE_CHECKING:
     from ..legalize.layers import Layer
     from ..metrics import Metric, Reading, Targets
     from .outputs import SampleError
-    from .sizes import Sizes
     from .trials import Suggestions
 
     Sample = Mapping[str, Array]
-
-
-@dataclass
-class Measured:
-    """One tensor of both graphs.
-
-    `name` is the float model's, `stored` the integer graph's; `operator` the float operator that writes it (empty: an
-    input), `layer` what selectors of `quantize --layer` call the layer that it is of. `local`: the integer operators
-    are given quantized floats; `cumulative`: each graph runs on its own. `beyond` counts floats that the integer tensor
-    can't hold. `peaks` are the largest weights of each output channel; `per_channel`: each has a scale of its own.
-    `moves`: it only moves values.
-    """
-
-    name: str
-    stored: str
-    operator: str
-    layer: str
-    dtype: str
-    quant: QParams
-    local: Agreement = field(default_factory=Agreement)
-    cumulative: Agreement = field(default_factory=Agreement)
-    seen: TensorStatistics = field(default_factory=TensorStatistics)
-    beyond: int = 0
-    peaks: tuple[float, ...] = ()
-    per_channel: bool = False
-    is_output: bool = False
-    moves: bool = False
-    sizes: Sizes = NO_SIZES
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The least and the greatest real number that the integer tensor holds."""
-        q = self.quant
-        return tuple((code - q.zero_point[0]) * q.scale[0] for code in (q.low, q.high))  # type: ignore[return-value]
-
-    @property
-    def saturation(self) -> float:
-        """The share of the floats beyond the range by more than one step."""
-        return self.beyond / max(self.local.elements, 1)
-
-    def add(self, real: Array, cumulative: Array, local: Array) -> None:
-        """Count one sample's floats, and the integers of both ways."""
-        self.local.add(local, real, self.quant)
-        self.cumulative.add(cumulative, real, self.quant)
-        self.seen.see(real)
-        low, high = self.range
-        step = self.quant.scale[0] * (1 + 1e-6)  # softmax's 1.0 is just one step beyond its 255 / 256
-        self.beyond += int(np.count_nonzero((real < low - step) | (real > high + step)))
 
 
 @dataclass
@@ -146,8 +95,7 @@ def measure(
             raise DataError(f"sample {number} gives NaN or infinity", tensor=bad[0])
         border = quantized_inputs(integer_graph, found, sample)
         stored = integers.run(border)
-        feeds = {given[p.stored]: quantize_array(real[p.real], p.quant) for p in found}
-        own = locals_.run({t.name: border[t.name] if t.name in border else feeds[t.name] for t in alone.inputs})
+        own = locals_.run(given_feeds(alone, given, {p.stored: p for p in found}, real, border))
         for layer, pair in zip(result.layers, found, strict=True):
             layer.add(real[pair.real], stored[pair.stored], own.get(pair.stored, stored[pair.stored]))
         result.each.append(outputs.add(number, real, stored))

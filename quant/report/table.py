@@ -15,7 +15,8 @@ from .advice import decibels, signed, unevenness
 from .markup import anchor, class_of, counted, link, text
 
 if TYPE_CHECKING:
-    from .measure import Measured, Measurement
+    from .measure import Measurement
+    from .measured import Measured
 
 
 class Cell(NamedTuple):
@@ -85,6 +86,8 @@ def _cells(layer: Measured, found: Measurement, other: Measured | None) -> dict[
     }
     if found.beside is not None:
         cells |= dict(zip(BESIDE, _beside(layer, other), strict=True))
+    if any(other.effect is not None for other in found.layers):
+        cells["at output dB"] = Cell("", None) if layer.effect is None else _number(layer.effect.sqnr, ".1f")
     if found.suggestions is not None:
         cells["gain dB"] = Cell("" if gain is None else signed(gain), gain)
     cells |= {

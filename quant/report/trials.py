@@ -18,7 +18,7 @@ from ..calibration.calibrate import attach, resolved
 from ..calibration.observe import collect
 from ..improve.equalize import equalize
 from ..improve.smooth import smooth
-from ..legalize.layers import INT16, layers_of, stay_float
+from ..legalize.layers import FLOAT, INT16, layers_of, stay_float
 from ..legalize.quantize import prepared, quantize
 from ..search.cost import Costs
 from ..search.units import units_of
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from ..improve.post_training import Options
     from ..metrics import Judge, Reading, Score
     from ..search.units import Unit
+    from .measured import Measured
 
     Sample = Mapping[str, Array]
 
-MOST_CALIBRATION: Final = 32  # samples that are calibrated with anew
+LEAST_CALIBRATION: Final = 8  # samples that are calibrated with anew, however long they take
+CALIBRATION_SHARE: Final = 0.25  # of the time
 MOST_JUDGES: Final = 8  # samples that judge a change
 PER_CHANNEL: Final = ("--weights", "per-channel")
 EVERYWHERE: Final = "all layers in int16"
@@ -49,7 +51,7 @@ NOTHING: Final = 0.5  # dB, which no change is worth
 @dataclass(frozen=True)
 class Change:
     """`flags` are what `quantize` is told, `options` the same; `layers`: the names of those that alone get int16,
-    `parts`: those of the changes that are made together.
+    `parts`: those of the changes that are made together; `instead`: what is tried where this one can't be had.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Change:
     options: Options
     layers: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    instead: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,12 @@ class Suggestions:
 
     @property
     def worth(self) -> list[Trial]:
-        return [trial for trial in self.tried if trial.gain >= NOTHING]
+        """Those that gain something; layers together only where they gain more than one of them."""
+        best = max((trial.gain for trial in self.tried if trial.change.layers), default=0.0)
+        return [t for t in self.tried if t.gain >= NOTHING and not (t.change.parts and t.gain < best + NOTHING)]
 
     def gain_of(self, layer: str) -> float | None:
-        """Of the change that gives one layer, or what shares a TABLE with it, int16; None where it wasn't tried."""
+        """Of the change of one layer, or of what shares a TABLE with it, alone; None where none was tried."""
         return next((trial.gain for trial in self.tried if layer in trial.change.layers), None)
 
 
@@ -102,17 +107,29 @@ class Workshop:
     """Makes integer networks of one float network by options, and has them judged."""
 
     def __init__(
-        self, graph: Graph, calibration: Iterable[Sample], judge: Judge, statistics: Statistics | None = None
+        self,
+        graph: Graph,
+        calibration: Iterable[Sample],
+        judge: Judge,
+        seconds: float,
+        statistics: Statistics | None = None,
     ) -> None:
-        self.graph, self.judge = graph, judge
-        self._calibration = [*islice(calibration, MOST_CALIBRATION)]
+        """`calibration` is read anew for each way to prepare the network; without samples there is one way."""
+        self.graph, self.judge, self._calibration = graph, judge, calibration
+        self._end = time.monotonic() + CALIBRATION_SHARE * seconds
+        self.calibrated: int | None = None
         self._bases: dict[tuple[bool, float | None], tuple[Graph, Statistics]] = {}
         if statistics is not None:
             self._bases[False, None] = graph, statistics
+        self.has_samples = next(iter(calibration), None) is not None
 
-    @property
-    def has_samples(self) -> bool:
-        return bool(self._calibration)
+    def _samples(self) -> Iterator[Sample]:
+        """As many as the first network that was calibrated had time for."""
+        for count, sample in enumerate(self._calibration):
+            late = count >= LEAST_CALIBRATION and time.monotonic() > self._end
+            if count == self.calibrated or (self.calibrated is None and late):
+                return
+            yield sample
 
     def base(self, options: Options) -> tuple[Graph, Statistics]:
         """The float network as `--equalize` and `--smooth` leave it, and its statistics."""
@@ -120,8 +137,10 @@ class Workshop:
         if key not in self._bases:
             graph = equalize(self.graph)[0] if options.equalize else self.graph
             if options.smooth is not None:
-                graph = smooth(graph, self._calibration, options.smooth)[0]
-            self._bases[key] = graph, collect(graph, enumerate(self._calibration))
+                graph = smooth(graph, [*islice(self._samples(), LEAST_CALIBRATION)], options.smooth)[0]
+            statistics = collect(graph, enumerate(self._samples()))
+            self.calibrated = statistics.samples
+            self._bases[key] = graph, statistics
         return self._bases[key]
 
     def precisions(self, options: Options) -> dict[str, str]:
@@ -144,13 +163,13 @@ class Workshop:
 def try_changes(
     workshop: Workshop,
     options: Options,
-    order: Sequence[str],
+    layers: Sequence[Measured],
     seconds: float,
     done: Callable[[], None] = lambda: None,
     everything: Judge | None = None,
 ) -> Suggestions:
-    """Try changes for as long as there is time: ranges and methods, 16 bits, then single layers in `order` (the names
-    of layers, those that look worst first), then the best of them together. At last `everything`, a judge with all
+    """Try changes for as long as there is time: ranges and methods, 16 bits, single layers (those that harm the outputs
+    most first). After these the best of them together; at last, while there is time, `everything`, a judge with all
     samples and a metric, reads the metric of the best.
     """
     end = time.monotonic() + seconds
@@ -158,14 +177,17 @@ def try_changes(
     costs = Costs(prepared(workshop.graph).main)
     done()
 
-    def attempt(change: Change) -> Trial | None:
-        if time.monotonic() > end:
+    def attempt(change: Change, *, late: bool = False) -> Trial | None:
+        if time.monotonic() > end and not late:
             found.left += 1
             return None
         try:
             after = workshop.score(change.options)
             cost = costs.of(_named(workshop.precisions(change.options), costs)).relative(costs.usual, "both")
-        except TosaEngineError:  # it can't be had: no form in int16, for example
+        except TosaEngineError as problem:  # it can't be had: no form in int16, for example
+            if change.instead is not None:
+                return attempt(change.instead, late=True)
+            found.notes.append(f"{change.title}: {str(problem).splitlines()[0]}")
             return None
         finally:
             done()
@@ -174,18 +196,19 @@ def try_changes(
 
     for change in _general(workshop, options):
         attempt(change)
-    single = [trial for change in _layers(workshop, options, order) if (trial := attempt(change)) is not None]
-    if (together := _together(single, options)) is not None:
-        attempt(together)
+    single = [trial for change in _layers(workshop, options, layers) if (trial := attempt(change)) is not None]
+    best = _together(single, options)
+    if best is not None:
+        attempt(best, late=True)
     found.tried.sort(key=lambda trial: -trial.gain)
     if everything is not None and found.worth and time.monotonic() < end:
         before = everything.score(workshop.make(options)).reading
-        for i, trial in enumerate(found.worth[:MOST_READ]):
+        for trial in found.worth[:MOST_READ]:
             if time.monotonic() < end:
                 after = everything.score(workshop.make(trial.change.options)).reading
                 assert before is not None
                 assert after is not None
-                found.tried[i] = replace(trial, readings=(before, after))
+                found.tried[found.tried.index(trial)] = replace(trial, readings=(before, after))
                 done()
     return found
 
@@ -220,33 +243,43 @@ def _products(graph: Graph) -> bool:
     return any(layer.op.op == "MATMUL" for layer in layers_of(prepared(graph).main))
 
 
-def _layers(workshop: Workshop, options: Options, order: Sequence[str]) -> Iterator[Change]:
-    """Each unit that isn't int16 yet, in int16."""
-    place = {name: i for i, name in enumerate(order)}
+def _layers(workshop: Workshop, options: Options, layers: Sequence[Measured]) -> list[Change]:
+    """Each unit that isn't int16 yet, in int16, else in float; those that harm the outputs most first."""
+    place = {layer.layer: i for i, layer in reversed([*enumerate(sorted(layers, key=_effect_first))])}
     now = workshop.precisions(options)
     units = [unit for unit in workshop.units(options) if any(now[name] != INT16 for name in unit.layers)]
-    units.sort(key=lambda unit: min(place.get(name, len(order)) for name in unit.layers))
-    for unit in units:
-        rules = tuple(unit.rules(INT16))
-        flags = tuple(word for rule in rules for word in ("--layer", f"{rule.selector}={rule.precision}"))
-        others = len(unit.layers) - 1
-        title = f"{unit.name} in int16" if not others else f"{unit.name} and what shares its table in int16"
-        yield Change(title, flags, replace(options, rules=(*options.rules, *rules)), unit.layers)
+    units.sort(key=lambda unit: min(place.get(name, len(layers)) for name in unit.layers))
+    return [_single(unit, INT16, options, _single(unit, FLOAT, options)) for unit in units]
 
 
-def _together(single: Sequence[Trial], options: Options) -> Change | None:
-    """The layers that gain most alone, as few as gain most of what all gain."""
-    gains = sorted(((t.before.noise - t.after.noise, t) for t in single if t.gain > 0), key=lambda pair: -pair[0])
-    total, sum_, chosen = sum(gain for gain, _ in gains), 0.0, list[Trial]()
-    for gain, trial in gains[:MOST_TOGETHER]:
+def _single(unit: Unit, precision: str, options: Options, instead: Change | None = None) -> Change:
+    """A unit in another precision."""
+    rules = tuple(unit.rules(precision))
+    flags = tuple(word for rule in rules for word in ("--layer", f"{rule.selector}={rule.precision}"))
+    of = unit.name if len(unit.layers) == 1 else f"{unit.name} and what shares its table"
+    return Change(
+        f"{of} in {precision}", flags, replace(options, rules=(*options.rules, *rules)), unit.layers, instead=instead
+    )
+
+
+def _effect_first(layer: Measured) -> tuple[bool, float]:
+    """Layers whose own error was run to the outputs before the others, the worst first."""
+    return layer.effect is None, (layer.local if layer.effect is None else layer.effect).sqnr
+
+
+def _together(single: Iterable[Trial], options: Options) -> Change | None:
+    """The changes of single layers that gain most, as few as gain most of what all do."""
+    gains = [(trial.before.noise - trial.after.noise, trial.change) for trial in single if trial.gain > 0]
+    total, sum_, chosen = sum(gain for gain, _ in gains), 0.0, list[Change]()
+    for gain, change in sorted(gains, key=lambda pair: -pair[0])[:MOST_TOGETHER]:
         if sum_ >= TOGETHER * total:
             break
         sum_ += gain
-        chosen.append(trial)
+        chosen.append(change)
     if len(chosen) < 2:
         return None
-    rules = tuple(rule for trial in chosen for rule in trial.change.options.rules[len(options.rules) :])
-    flags = tuple(word for trial in chosen for word in trial.change.flags)
-    parts = tuple(trial.change.title.removesuffix(" in int16") for trial in chosen)
-    title = f"{len(chosen)} layers in int16"
+    rules = tuple(rule for change in chosen for rule in change.options.rules[len(options.rules) :])
+    flags = tuple(word for change in chosen for word in change.flags)
+    parts = tuple(change.title for change in chosen)
+    title = f"{len(chosen)} layers together"
     return Change(title, flags, replace(options, rules=(*options.rules, *rules)), parts=parts)

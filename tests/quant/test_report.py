@@ -24,15 +24,17 @@ from quant.improve.post_training import Options
 from quant.legalize.layers import LayerRule
 from quant.legalize.quantize import quantize
 from quant.metrics import Judge, Reading, Targets, parse
-from quant.report import Files, Workshop, advise, lints, measure, page, to_csv, to_json, try_changes
+from quant.report import Files, Workshop, advise, lints, measure, measure_effects, page, to_csv, to_json, try_changes
 from quant.report.advice import another, with_flags
 from quant.report.charts import bars
+from quant.report.effects import with_errors
 from quant.report.trials import EVERYWHERE
 from tosa_engine import Session, serialize
 from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError
 from tosa_engine.graph import Graph, QParams
 from tosa_engine.samples.arrays import RandomSamples
+from tosa_engine.watch import KeptTensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -307,14 +309,15 @@ def test_a_metric_of_both_networks() -> None:
 def tried(found: Measurement, seconds: float = 60) -> Suggestions:
     graph, _ = network(2)
     given = RandomSamples(6, 3, graph.inputs)
-    workshop = Workshop(graph, (sample for _, sample in given.read(range(6))), Judge(graph, given, 3))
-    order = [layer.layer for layer in found.layers if layer.layer]
-    return try_changes(workshop, Options(), order, seconds)
+    calibration = [sample for _, sample in given.read(range(6))]
+    workshop = Workshop(graph, calibration, Judge(graph, given, 3), seconds)
+    return try_changes(workshop, Options(), found.layers, seconds)
 
 
 @pytest.fixture(scope="module")
 def suggested(found: Measurement) -> Measurement:
     result = measure(*network(2), samples())
+    measure_effects(*network(2), result.layers, samples(), 60)
     result.suggestions = tried(result)
     return result
 
@@ -344,6 +347,28 @@ def test_changes_are_ranked_by_what_they_gain_at_the_output(suggested: Measureme
     content = json.loads(to_json(suggested, FILES))
     assert [entry.get("gain") for entry in content["next"]] == [card.trial and card.trial.gain for card in cards]
     assert f"{gains[0]:+.1f} dB" in Page(page(suggested, FILES)).words
+
+
+def test_what_a_layer_alone_does_to_the_outputs(suggested: Measurement) -> None:
+    """Beside the float network with one tensor shifted, by hand; the last layer's effect is its own error."""
+    graph, integer = network(2)
+    layers = {layer.stored: layer for layer in suggested.layers}
+    assert layers["x"].effect is None
+    assert layers["layer1"].effect is not None
+    alone = measure(graph, integer, samples()[:2]).layers[-1]
+    assert layers["layer1"].effect.sqnr == pytest.approx(alone.local.sqnr, abs=0.01)
+    shifted, errors = with_errors(graph, ["x", "layer0"])
+    assert errors.keys() == {"layer0"}
+    session, exact = Session(shifted), KeptTensors(graph, ["layer0", "layer1"])
+    kept = {name: array.copy() for name, array in exact.run(samples()[0]).items()}
+    zero = np.zeros_like(kept["layer0"])
+    assert np.array_equal(session.run(None, samples()[0] | {errors["layer0"]: zero})[0], kept["layer1"])
+    weight, bias = (graph.main.tensors[name].data for name in graph.main.producers()["conv2d_1"].inputs[1:3])
+    assert weight is not None
+    assert bias is not None
+    moved = np.tanh((kept["layer0"] + 0.5) @ weight.reshape(3, 3).T + bias)
+    found = session.run(None, samples()[0] | {errors["layer0"]: zero + np.float32(0.5)})[0]
+    assert np.allclose(found, moved, atol=1e-5)
 
 
 def test_without_time_nothing_is_tried_and_it_says_so(found: Measurement) -> None:
