@@ -45,6 +45,7 @@ from . import (
 )
 from .derived import derived
 from .integer_writer import IntegerWriter, Plain, Quantized, Real, Wide, stored_type
+from .masks import endless, mask_of
 from .rules import RULES, UNKNOWN, Context, attached
 from .sharing import complete
 
@@ -212,16 +213,15 @@ def _masked(block: Block, through: Callable[[Operator], bool]) -> frozenset[str]
 
 
 def _no_infinity_left(ctx: Context) -> None:
-    """An infinite value that isn't lost in a maximum would become the end of a range, which is something else."""
-    masked = _masked(ctx.block, _hands_on)
+    """An infinite value that isn't lost in a maximum would become the end of a range, which is something else.
+
+    Before softmax it is a mask.
+    """
+    masked, producers = _masked(ctx.block, _hands_on), ctx.block.producers()
     for op in ctx.block.operators:
         for name in masked.intersection(op.inputs):
-            if not (_hands_on(op) or _is_extreme(op)):
-                message = (
-                    f"{op.op} reads a tensor with an infinite constant in it, which integers don't have; use a finite "
-                    "one at the end of the range, such as -30 before softmax"
-                )
-                ctx.problems.append(ctx.refused(refusals.FINITE, message, name, op, node=op.name))
+            if not (_hands_on(op) or _is_extreme(op) or mask_of(ctx.block, producers, op)):
+                ctx.problems.append(endless(ctx, op, name))
 
 
 def _apply(ctx: Context, op: Operator) -> None:

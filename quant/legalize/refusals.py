@@ -21,7 +21,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     CONSTANT: "weights, biases, paddings and shapes are constants",
     WEIGHT_BITS: "weights of 4 bits are those of a convolution of 8-bit activations",
     CAST: "a CAST is between fp32 and i32",
-    FINITE: "constants are finite numbers, but for those that a maximum takes out again",
+    FINITE: "constants are finite numbers, but for those that a maximum takes out again, and a mask before softmax",
     CLASSES: "a softmax is over no more classes than its sum can count",
     VARIABLE: "a variable is read",
     TABLE: "a function has a value for some input that its range can hold",

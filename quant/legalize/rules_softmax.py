@@ -26,6 +26,7 @@ from tosa_engine import types
 
 from . import refusals
 from .integer_writer import Quantized, stored_type
+from .masks import at_least, without_masked
 from .rules import Context, rule
 from .rules_softmax_16 import softmax_16
 
@@ -61,10 +62,11 @@ def softmax(ctx: Context, op: Operator) -> None:
         message = f"softmax over {classes} classes, at most {1 << (SUM_BITS - RESULT_BITS)}"
         raise ctx.refused(refusals.CLASSES, message, out, op)
     top = (1 << bits) - 1
-    exponentials = _exponentials(e, x, axis, bits, out)
+    exponentials = without_masked(ctx, op, _exponentials(e, x, axis, bits, out))
     shape = list(ctx.shape(out))
     shape[axis] = 1
     total = e.emit("REDUCE_SUM", [exponentials], f"{out}_sum", types.i32, tuple(shape), axis=axis)
+    total = at_least(ctx, op, total, top)
     r = _reciprocal(e, total, top, classes, out)
     unit = float(top)
     if bits > RESULT_BITS:

@@ -22,6 +22,7 @@ from tosa_engine import types
 
 from . import refusals
 from .integer_writer import Quantized, stored_type
+from .masks import at_least, without_masked
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Operator
@@ -46,11 +47,12 @@ def softmax_16(ctx: Context, op: Operator) -> None:
         message = f"softmax over {shape[axis]} classes, at most {1 << (31 + MOST_SHIFT - TABLE_BITS)}"
         raise ctx.refused(refusals.CLASSES, message, out, op)
     shape[axis] = 1
-    exponentials = _exponentials(e, x, axis, tuple(shape), out)
+    exponentials = without_masked(ctx, op, _exponentials(e, x, axis, tuple(shape), out))
     terms = exponentials
     if k:
         terms = e.rescale(terms, f"{out}_terms", types.i32, 2.0**-k, 1 << TABLE_BITS, why=f"2^-{k}")
     total = e.emit("REDUCE_SUM", [terms], f"{out}_sum", types.i32, tuple(shape), axis=axis)
+    total = at_least(ctx, op, total, 1 << (TABLE_BITS - 1 - k))
     zeros = e.emit("CLZ", [total], f"{out}_clz", types.i32, tuple(shape))
     product = e.binary(
         "MUL", (_short(e, exponentials, f"{out}_exp15"), _reciprocal(e, total, zeros, out)), f"{out}_product"

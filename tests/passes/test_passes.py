@@ -293,3 +293,41 @@ def test_passes_leave_unknown_operators_alone() -> None:
     graph.main.add(Tensor("z", types.fp32, (3,)))
     graph.main.outputs = ["z"]
     assert kinds(passes.run_pipeline(graph)) == ["ABS", "ERF"]
+
+
+ENDLESS = np.float32([[0, -np.inf, 0.5], [0, 0, -1e30]])
+
+
+@pytest.mark.parametrize(
+    ("mask", "wanted"),
+    [
+        (ENDLESS, ["ADD", "SELECT", "softmax"]),
+        (np.minimum(ENDLESS, 0), ["SELECT", "softmax"]),
+        (np.maximum(ENDLESS, -30), ["ADD", "softmax"]),
+        (ENDLESS[:, 1:2], ["ADD", "softmax"]),
+        (np.float32([[0, 0, 0], [-np.inf] * 3]), ["ADD", "softmax"]),
+    ],
+    ids=["and numbers", "alone", "of numbers in range", "of rows", "that leaves nothing of a row"],
+)
+def test_masks_before_softmax(mask: Array, wanted: list[str]) -> None:
+    def added(e: Writer, x: Tensor) -> Tensor:
+        return grouped(e, "softmax", e.binary("ADD", x, e.const(mask, types.fp32)), axis=1)
+
+    graph = graph_of((2, 3), added)
+    made = passes.masks.run(graph)
+    check.validate(made)
+    assert kinds(made) == wanted
+    x = np.float32([[1, 2, 3], [-1, 5, 900]])
+    got, exact = (oracle.run(g, {"x": x})[g.main.outputs[0]] for g in (made, graph))
+    np.testing.assert_array_equal(got, exact)
+
+
+@pytest.mark.parametrize("hint", [None, QParams((0.5,), (3,))])
+def test_a_mask_with_a_hint_or_another_reader_stays(hint: QParams | None) -> None:
+    def added(e: Writer, x: Tensor) -> Tensor:
+        total = e.binary("ADD", x, e.const(ENDLESS, types.fp32))
+        total.quant = hint
+        found = grouped(e, "softmax", total, axis=1)
+        return found if hint is not None else e.binary("ADD", total, found)
+
+    assert "SELECT" not in kinds(passes.masks.run(graph_of((2, 3), added)))

@@ -1,13 +1,12 @@
 """Scaled dot-product attention, softmax with a mask, rotary embedding.
 
-What a mask leaves out is -infinity before the softmax, by a SELECT: that has an integer form (`quant`), where a large
-negative number that is added would take the range of the scores.
+What a mask of truths leaves out is -infinity before the softmax, by a SELECT, which has an integer form (`quant`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from .views import shape_of
 if TYPE_CHECKING:
     from ..graph import Tensor
     from .writer import Writer
-
-LEFT_OUT: Final = -1e4  # what a constant mask of numbers adds where it leaves out, or less
 
 
 def attention(
@@ -67,15 +64,11 @@ def masked_softmax(g: Writer, scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return softmax(g, scores, (axis,))
     mask = _aligned(g, mask, scores)
-    if mask.dtype is types.bool_:
-        kept: Tensor | None = mask
-    elif mask.data is None:
+    if mask.dtype is not types.bool_:
         return softmax(g, g.binary("ADD", scores, mask), (axis,))
-    else:
-        scores, kept = _split(g, scores, mask)
-    if kept is not None:
-        scores = chosen(g, _whole(g, kept), scores, number(g, -math.inf, scores))
-    return softmax(g, scores, (axis,))
+    if mask.data is not None and not mask.data.any(axis=-1).all():
+        raise Unlowered("a mask that leaves nothing of a row, whose softmax isn't defined")
+    return softmax(g, chosen(g, mask, scores, number(g, -math.inf, scores)), (axis,))
 
 
 def _aligned(g: Writer, mask: Tensor, scores: Tensor) -> Tensor:
@@ -85,23 +78,6 @@ def _aligned(g: Writer, mask: Tensor, scores: Tensor) -> Tensor:
     if len(shape) > len(wanted) or any(m not in (1, n) for m, n in zip(found, wanted, strict=True)):
         raise Misfit(f"a mask of shape {list(shape)} doesn't fit scores of shape {list(wanted)}")
     return g.reshape(mask, found)
-
-
-def _split(g: Writer, scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-    """A constant mask of numbers: the scores with what it adds, and the truth of what it doesn't leave out."""
-    assert mask.data is not None
-    kept = mask.data > LEFT_OUT
-    added = np.where(kept, mask.data, 0)
-    if added.any():
-        scores = g.binary("ADD", scores, g.const(added, types.fp32, "added"))
-    return scores, None if kept.all() else g.const(kept, types.bool_, "kept")
-
-
-def _whole(g: Writer, kept: Tensor) -> Tensor:
-    """A mask that leaves something of every row, as far as that is known."""
-    if kept.data is not None and not kept.data.any(axis=-1).all():
-        raise Unlowered("a mask that leaves nothing of a row, whose softmax isn't defined")
-    return kept
 
 
 def rotated(g: Writer, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import batch_norm, composites, dead_code, folding, layout, names
+from . import batch_norm, composites, dead_code, folding, layout, masks, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ PIPELINE: Final[Mapping[str, Callable[[Graph], None]]] = {
     "folding": folding.change,
     "layout": layout.change,
     "folding of what layout moved": folding.change,
+    "masks": masks.change,
     "batch_norm": batch_norm.change,
     "dead_code": dead_code.change,
     "names": names.change,
@@ -33,4 +34,4 @@ def run_pipeline(graph: Graph) -> Graph:
     return changed
 
 
-__all__ = ["PIPELINE", "batch_norm", "composites", "dead_code", "folding", "layout", "names", "run_pipeline"]
+__all__ = ["PIPELINE", "batch_norm", "composites", "dead_code", "folding", "layout", "masks", "names", "run_pipeline"]

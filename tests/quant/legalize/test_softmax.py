@@ -20,9 +20,9 @@ from quant.legalize.rules_softmax import (
     reciprocal_table,
 )
 from quant.ranges import FIXED
-from tosa_engine import oracle
+from tosa_engine import oracle, types
 from tosa_engine.errors import Unsupported
-from tosa_engine.graph import Graph, QParams
+from tosa_engine.graph import Graph, QParams, Tensor
 
 
 def integer_softmax(classes: int, scale: float, output: QParams = FIXED["softmax"]) -> Graph:
@@ -133,3 +133,55 @@ def test_the_sum_of_exponentials_fits(classes: int) -> None:
 def test_more_classes_than_that_are_refused() -> None:
     with pytest.raises(Unsupported, match="softmax over 65537 classes, at most 65536"):
         integer_softmax(65537, 0.1)
+
+
+def masked(classes: int, bits: int, *, constant: bool, side: int) -> Graph:
+    """softmax(select(m, x, -infinity)), or with the sides of the SELECT changed."""
+    f = Floats()
+    x = f.input((3, classes), QParams((20 / 2**bits,), (0,), bits=bits))
+    condition = KEPT[:, :classes] ^ bool(side)
+    if constant:
+        mask = f.const(condition, dtype=types.bool_)
+    else:
+        f.block.add(Tensor("m", types.bool_, (3, classes)))
+        f.block.inputs.append("m")
+        mask = "m"
+    values = [x, f.const([[-np.inf]])]
+    chosen = f.op("SELECT", [mask, *(values[::-1] if side else values)], QParams((20 / 2**bits,), (0,), bits=bits))
+    output = FIXED["softmax"] if bits == 8 else QParams((2.0**-15,), (0,), bits=16)
+    return quantize(f.outputs(f.composite("softmax", chosen, output, axis=1)))
+
+
+KEPT = np.arange(90).reshape(3, 30) % 7 < 3
+
+
+@pytest.mark.parametrize("classes", [5, 30])
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_a_mask_leaves_out_is_nothing(classes: int, bits: int, constant: bool, side: int) -> None:
+    """The values left out are the largest, and the rest is as exact as without them."""
+    graph = masked(classes, bits, constant=constant, side=side)
+    kept = KEPT[:, :classes]
+    rng, most = np.random.default_rng(classes), 2 ** (bits - 1) - 1
+    stored = np.where(kept, rng.integers(-most, most // 2, kept.shape), most).astype(f"int{bits}")
+    feeds = {"x": stored} if constant else {"x": stored, "m": kept ^ bool(side)}
+    y = graph.outputs[0].quant
+    assert y is not None
+    got = (oracle.run(graph, feeds)["softmax"].astype(float) - y.zero_point[0]) * y.scale[0]
+    e = np.where(kept, np.exp(np.where(kept, stored, -most).astype(float) * 20 / 2**bits), 0)
+    exact = np.clip(e / e.sum(1, keepdims=True), 0, (most - y.zero_point[0]) * y.scale[0])
+    assert np.abs(got - exact).max() <= (0.76 if bits == 8 else 4) * y.scale[0]
+    assert (got[~kept] == 0).all()
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_row_of_which_a_mask_leaves_nothing_is_zero(bits: int) -> None:
+    graph = masked(5, bits, constant=False, side=0)
+    y = graph.outputs[0].quant
+    assert y is not None
+    mask = np.array([[True] * 5, [False] * 5, [True, False, True, False, True]])
+    stored = np.arange(15).reshape(3, 5).astype(f"int{bits}")
+    got = oracle.run(graph, {"x": stored, "m": mask})["softmax"]
+    assert (got[1] == y.zero_point[0]).all()
+    assert (got[0] > y.zero_point[0]).all()
