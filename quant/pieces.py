@@ -111,8 +111,8 @@ class Pieces:
         """A graph of its own for some operators of a piece."""
         made = new_graph()
         block = made.main
-        constants = list({id(op): op for op in reversed(piece.constants.values())}.values())
-        block.operators = [copy_operator(op) for op in (*constants, *operators)]
+        chosen = {id(op) for op in (*piece.constants.values(), *operators)}
+        block.operators = [copy_operator(op) for op in self.block.operators if id(op) in chosen]
         used = {name for op in block.operators for name in (*op.inputs, *op.outputs)}
         block.tensors = {name: copy_tensor(self.block.tensors[name]) for name in used}
         block.inputs, block.outputs = inputs, outputs

@@ -123,3 +123,14 @@ def test_results_that_find_no_room_are_computed_again(monkeypatch: pytest.Monkey
     for _ in range(3):
         assert pieced(runs, graph) == whole(graph)
         assert sum(kept.array.nbytes for kept in runs._kept.values()) <= 500
+
+
+def test_constants_that_are_made_of_constants_come_with_their_readers() -> None:
+    """`shared` is read by an operator that isn't wanted, too, which comes first."""
+    f = Floats()
+    x, shared = f.input((1, 4)), f.const(np.full((1, 4), 3.0))
+    y = f.op("MAXIMUM", [x, shared])
+    z = f.op("ADD", [x, f.op("ADD", [f.const(np.ones((1, 4))), shared])])
+    runs = Runs(lambda: [{"x": np.zeros((1, 4), np.float32)}], 1)
+    ((found,),) = runs.values(Pieces(f.outputs(y, z)), [z])
+    assert found.tolist() == [[4.0] * 4]
