@@ -167,6 +167,14 @@ class Attaching:
         self.prepared, self._statistics, self._scheme = prepared(graph), statistics, scheme
         self._chosen: dict[tuple[str, int], QParams] = {}
 
+    def find_weight_scales(self) -> None:
+        """Give weights the scales that quantization would find for them each time."""
+        block = self.prepared.main
+        for op in block.operators:
+            weight = block.tensors[op.inputs[1]] if is_weighted(op) else None
+            if weight is not None and weight.data is not None and weight.quant is None and _reads(block, weight) == 1:
+                weight.quant = replace(row_qparams(rows_of(op.op, weight.data)), axis=None)
+
     def attach(self, precisions: Mapping[str, str]) -> Graph:
         """The graph with QParams for a precision of every layer by its name."""
         ready, scheme = self.prepared.copy(), self._scheme
@@ -186,6 +194,10 @@ class Attaching:
         if bits:
             _narrowed(block, precisions, self._statistics, scheme)
         return ready
+
+
+def _reads(block: Block, tensor: Tensor) -> int:
+    return sum(op.inputs.count(tensor.name) for op in block.operators)
 
 
 def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:

@@ -116,6 +116,16 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
             RESCALE can't apply, accumulators that could overflow: all of them.
     """
+    result = unchecked(graph, report, floats)
+    found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
+    validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
+    if report is not None:
+        report.lints += lints.of_graph(result)
+    return result
+
+
+def unchecked(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
+    """`quantize` without the check of its result, for networks that are tried and thrown away."""
     source = prepared(narrow.run(graph))
     block = source.main
     ctx = Context(
@@ -150,13 +160,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         report.operands.update(ctx.operands)
         report.inside |= found_chains.inside
     result = dead_code.run(ctx.writer.graph)
-    if ctx.floats:
-        result = composites.run(result)
-    found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
-    validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
-    if report is not None:
-        report.lints += lints.of_graph(result)
-    return result
+    return composites.run(result) if ctx.floats else result
 
 
 def prepared(graph: Graph) -> Graph:
