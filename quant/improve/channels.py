@@ -8,7 +8,6 @@ up again (readers). A set with an operator that is neither, or with a graph outp
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +20,6 @@ from ..legalize.weights import channel_axis, row_axes
 from .steps import HANDS_ON
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tosa_engine.graph import Block, Graph
     from tosa_engine.types import Array
 
@@ -247,12 +244,3 @@ def _multiply(block: Block, use: Use, factors: Array) -> None:
     at = next(i for i, op in enumerate(block.operators) if op is use.op)
     block.operators.insert(at, Operator("CONST", [], [new.name], location=use.op.location))
     use.op.inputs[use.slot] = new.name
-
-
-def scaled_by(scales: Mapping[str, Array]) -> str:
-    """In words: of how many sets of channels, and by how much at most."""
-    moved = {name: s for name, s in scales.items() if (s != 1).any()}
-    if not moved:
-        return "no channels were scaled"
-    most = max(float(np.abs(np.log2(s)).max()) for s in moved.values())
-    return f"{len(moved)} sets of channels were scaled, by up to 2^{math.ceil(most)}"

@@ -18,12 +18,12 @@ from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
-from .bias import correct_bias, has_bias
-from .channels import scaled_by
+from .bias import Correction, correct_bias, has_bias
 from .equalize import equalize
 from .rounding import adaround, can_round
 from .runs import check_rereadable
 from .smooth import smooth
+from .trial import Trial, nothing_to_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -106,12 +106,11 @@ def quantize_from_samples(
     floats = stay_float(block, precisions)
     for_rounding, for_bias = _chosen(block, options)
     note(f"precision: {described(precisions)}")
+    trial = Trial(samples, options.scheme, options.rules, options.weight_bits, floats)
     if options.equalize:
-        graph, totals = equalize(graph)
-        note(f"equalize: {scaled_by(totals)}")
+        graph = _scaled("equalize", graph, equalize(graph)[1], trial, note)
     if options.smooth is not None:
-        graph, totals = smooth(graph, samples, options.smooth)
-        note(f"smooth: {scaled_by(totals)}")
+        graph = _scaled("smooth", graph, smooth(graph, samples, options.smooth)[1], trial, note)
     statistics = collect(graph, enumerate(samples))
     reference = ready = attach(graph, statistics, options.scheme, options.rules, options.weight_bits)
     if options.rounding == "adaround":
@@ -120,13 +119,26 @@ def quantize_from_samples(
             layers=for_rounding, floats=floats, seed=options.seed, done=lambda r: note(f"adaround: {r}"),
         )  # fmt: skip
     if options.bias_correction:
-        ready = correct_bias(
-            reference, ready, samples, layers=for_bias, floats=floats, done=lambda c: note(f"bias: {c}")
-        )
+        corrections: list[Correction] = []
+
+        def corrected(found: Correction) -> None:
+            corrections.append(found)
+            note(f"bias: {found}")
+
+        ready = correct_bias(reference, ready, samples, layers=for_bias, floats=floats, done=corrected)
+        note(f"bias: {sum(c.kept for c in corrections)} of {len(corrections)} corrections kept")
     report = Report()
     network = quantize(ready, report, floats)
     report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
     return Result(network, ready, precisions, notes, report)
+
+
+def _scaled(method: str, graph: Graph, totals: Mapping[str, Array], trial: Trial, note: Callable[[str], None]) -> Graph:
+    """The network with those scales that help on held-out samples; what was done to each set of channels is told."""
+    if all((scales == 1).all() for scales in totals.values()):
+        note(f"{method}: {nothing_to_scale(graph, method)}")
+        return graph
+    return trial.keep_what_helps(graph, totals, lambda found: note(f"{method}: {found}"))
 
 
 def _chosen(block: Block, options: Options) -> tuple[list[str], list[str]]:

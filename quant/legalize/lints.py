@@ -26,7 +26,7 @@ LABELS: Final[Mapping[str, str]] = {
     DEGENERATE: "a tensor is one number in all samples",
     CONCAT: "the ranges of a CONCAT's inputs are over 16 times apart",
     SCALE: "the scale of a RESCALE is outside 2^-32 .. 2^12, or was about to be",
-    SATURATION: "over 1 % of a tensor's values saturate",
+    SATURATION: "over 1 % of a tensor's values saturate, or what saturates costs more than the whole range would",
 }
 TIGHT: Final = 0.5  # bits
 UNBALANCED: Final = 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def test_all_methods_together() -> None:
     result = quantize_from_samples(NETWORK, SAMPLES, EVERYTHING, told.append)
     assert told == result.notes
     kinds = [note.split(": ")[0] for note in told]
-    assert kinds == ["precision", "equalize", "smooth", "adaround", "adaround", "bias", "bias", "bias"]
+    assert kinds == ["precision", *["equalize"] * 2, *["smooth"] * 2, *["adaround"] * 2, *["bias"] * 4]
+    assert all(note.endswith((": kept", ": dropped")) for note in told if note.startswith(("equalize", "smooth")))
+    assert re.fullmatch(r"bias: \d of 3 corrections kept", told[-1])
     assert result.precisions == {"conv0": "int16", "conv1": "int4", "conv2": "int4"}
     assert {t.dtype for t in result.graph.main.tensors.values()} >= {types.i4, types.i16, types.i48}
     assert not any(t.dtype.is_float for t in result.graph.main.tensors.values())
@@ -56,7 +59,7 @@ def test_all_methods_together() -> None:
 def test_layers_that_stay_in_float_are_left_alone() -> None:
     options = Options(rounding="adaround", bias_correction=True, rules=(LayerRule("conv1", "float"),))
     result = quantize_from_samples(NETWORK, SAMPLES, options)
-    assert [note.split(": ")[1] for note in result.notes[1:]] == ["conv0", "conv2"] * 2
+    assert [note.split(": ")[1] for note in result.notes[1:-1]] == ["conv0", "conv2"] * 2
     (middle,) = (op for op in result.graph.main.operators if op.attributes.get("acc_type") is types.fp32)
     assert middle.name == "conv1"
 

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quant_tools import Floats
 
-from quant.calibration.calibrate import attach
+from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.observe import collect
 from quant.improve.channels import channels_of, power_of_two
 from quant.improve.equalize import equalize
+from quant.improve.post_training import Options, quantize_from_samples
 from quant.improve.runs import IntegerNetwork
 from quant.improve.smooth import smooth
+from quant.improve.trial import Scaled, Trial
 from quant.legalize.layers import parse_rule
 from quant.legalize.quantize import prepared
 from tosa_engine import Session, oracle, types
@@ -228,3 +230,30 @@ def test_balancing_moves_outliers_from_activations_into_weights() -> None:
 def test_a_wrong_alpha_is_an_error() -> None:
     with pytest.raises(UsageError, match=r"alpha is between 0 and 1, got 1\.5"):
         smooth(normalized(1.0), ROWS, 1.5)
+
+
+def trial(graph: Graph, totals: dict[str, Any]) -> tuple[Graph, list[Scaled]]:
+    told: list[Scaled] = []
+    return Trial(SAMPLES, Scheme(), (), 8, frozenset()).keep_what_helps(graph, totals, told.append), told
+
+
+def test_scales_that_help_on_held_out_samples_are_kept_and_others_dropped() -> None:
+    graph = two_layers()
+    made, (found,) = trial(graph, equalize(graph)[1])
+    assert found.kept
+    assert found.before > 100 * found.after
+    assert sqnr(made, SAMPLES) > 35.0
+    assert str(found).startswith("first: 9 of 16 channels scaled by up to 2^11, +38.")
+    even = two_layers(1.0)
+    made, (found,) = trial(even, {"first": np.where(np.arange(16) % 2, 1024.0, 1.0)})
+    assert not found.kept
+    assert str(found).endswith("dB on held-out samples: dropped")
+    assert sqnr(made, SAMPLES) == sqnr(even, SAMPLES)
+
+
+def test_a_method_that_finds_nothing_says_why() -> None:
+    graph = two_layers(high=6.0)
+    result = quantize_from_samples(graph, SAMPLES, Options(equalize=True, smooth=0.5))
+    why = "nothing was changed: no channels can be scaled ('first': CLAMP 'clamp' isn't the same for every scale"
+    assert result.notes[1].startswith(f"equalize: {why}")
+    assert result.notes[2].startswith(f"smooth: {why}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 from quant_tools import Floats
 
-from quant.calibration.calibrate import attach
+from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.lints import of_statistics, saturated
+from quant.calibration.methods import Method
 from quant.calibration.observe import collect
 from quant.calibration.statistics import TensorStatistics
 from quant.legalize.lints import LABELS
@@ -77,11 +79,11 @@ def lint_scale(large: bool) -> list[str]:
 
 
 def lint_saturation(large: bool) -> list[str]:
-    """Of 1,000 values 20 or 5 are beyond the range."""
+    """Of 1,000 values 20 or 5 are beyond the range, the latter by little."""
     f = Floats()
     graph = f.outputs(f.op("ABS", [f.input((1, 1000))], name="y"))
     values = np.linspace(0.1, 1, 1000, dtype=np.float32).reshape(1, 1000)
-    values[0, -(20 if large else 5) :] = 50.0
+    values[0, -(20 if large else 5) :] = 50.0 if large else 1.01
     statistics = collect(graph, [(0, {"x": values})])
     ready = attach(graph, statistics)
     ready.main.tensors["y"].quant = QParams((1 / 255,), (-128,))
@@ -135,6 +137,24 @@ def test_what_a_clamp_cuts_off_does_not_count_as_saturation() -> None:
     assert saturated(statistics.tensors["conv"], ready.main.tensors["conv"].quant or HALF) > 0.5
     assert [lint for lint in of_statistics(ready, statistics.tensors) if lint.tensor != "x"] == []
     assert list(of_statistics(ready, statistics.tensors, {"x", "conv", "clamp"})) == []
+
+
+def test_few_values_that_carry_much_are_worth_a_word() -> None:
+    """`entropy` cuts off 0.5 % of the values here; `mse` and `minmax` keep them."""
+    f = Floats()
+    graph = f.outputs(f.op("ABS", [f.input((1, 4000))], name="y"))
+    values = np.abs(np.random.default_rng(1).normal(size=(1, 4000))).astype(np.float32)
+    values[0, ::200] *= 8
+    statistics = collect(graph, [(0, {"x": values})])
+    lints = {}
+    for method in ("entropy", "mse", "minmax"):
+        ready = attach(graph, statistics, Scheme(Method(method)))
+        lints[method] = [str(lint) for lint in of_statistics(ready, statistics.tensors) if lint.tensor == "y"]
+    assert lints["mse"] == lints["minmax"] == []
+    (line,) = lints["entropy"]
+    assert re.search(r"QUANT.L6: 0\.\d+ % of the values are beyond .* that costs \d+\.\d dB, the whole range", line), (
+        line
+    )
 
 
 def test_the_share_that_saturates() -> None:
