@@ -92,6 +92,8 @@ same samples, options and seed (`--rounding-seed`) give the same bytes.
 - AdaRound's weights become the integer below or above. Layers are done one after the other, on the inputs that the
   integer network gives them, from two matrices of taps x taps per layer: memory doesn't grow with the samples. Layers
   of more than 8192 taps keep the nearest integers, and say so.
+- Equalisation and balancing say for each set of channels what they scaled, or why they found nothing. Each set is tried
+  as integers on samples that are held out (every fourth of the first 32), and dropped where these get worse.
 - Every fourth sample is held back from bias correction, to judge it. On real int8 a correction often gains nothing, or
   loses; each one that does is dropped.
 - A selector is a layer's name, with `*` and `?`, or `op:OPERATOR`. Of several rules the last one that matches a layer
