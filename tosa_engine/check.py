@@ -73,6 +73,11 @@ def _circles(graph: Graph) -> list[TosaEngineError]:
     return problems
 
 
+def nesting(graph: Graph) -> int:
+    """How many control flow operators stand in each other, at most, in a graph without circles."""
+    return max(_depths(graph).values(), default=0)
+
+
 def _runs(graph: Graph) -> dict[str, list[str]]:
     """By the name of a region those that its operators run."""
     return {

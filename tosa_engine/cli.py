@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from .commands import GROUP
 from .errors import Problems, TosaEngineError, UsageError
 from .plugins import added
+from .text import MOST, say, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exit_:  # argparse after --help
         return int(exit_.code or 0)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        say("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # nobody reads on; give the interpreter a stdout that it can still flush when it ends
@@ -129,22 +130,24 @@ def _load(entry: EntryPoint) -> Command:
 
 def _report(error: BaseException, code: int, debug: bool) -> int:
     if debug:
-        traceback.print_exception(type(error), error, error.__traceback__)
-    for line in _messages(error, code):
-        print(f"error: {line}", file=sys.stderr)
+        for line in traceback.format_exception(error):
+            say(*line.removesuffix("\n").split("\n"), file=sys.stderr)
+    for message in _messages(error, code):
+        say(*f"error: {message}".split("\n"), file=sys.stderr)
     return code
 
 
 def _messages(error: BaseException, code: int) -> list[str]:
     if isinstance(error, Problems):
-        headline = [error.headline] if error.headline else []
+        headline = [shown(error.headline, MOST)] if error.headline else []
         return [*headline, *(str(problem) for problem in error.problems)]
     if isinstance(error, OSError) and error.filename is not None:
-        return [f"{error.filename}: {error.strerror}"]
+        return [shown(f"{error.filename}: {error.strerror}")]
     if isinstance(error, MemoryError):
-        return [f"not enough memory: {error}" if str(error) else "not enough memory"]
+        return [f"not enough memory: {shown(str(error))}" if str(error) else "not enough memory"]
     if code == BUG:
-        return [f"a bug of tosa-engine: {type(error).__name__}: {error}; run again with --debug and report it"]
+        name = type(error).__name__
+        return [f"a bug of tosa-engine: {name}: {shown(str(error), MOST)}; run again with --debug and report it"]
     return [str(error)]
 
 

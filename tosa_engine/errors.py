@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from .text import MOST, NAME, shown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,8 +32,11 @@ class TosaEngineError(Exception):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        where = [f"{kind} '{name}'" for kind, name in (("node", self.node), ("tensor", self.tensor)) if name]
-        text = f"{self.label}: {self.message}" if self.label else self.message
+        """One line, whatever the names hold."""
+        where = [
+            f"{kind} '{shown(name, NAME)}'" for kind, name in (("node", self.node), ("tensor", self.tensor)) if name
+        ]
+        text = shown(f"{self.label}: {self.message}" if self.label else self.message, MOST)
         return f"{text} ({', '.join(where)})" if where else text
 
 
@@ -57,12 +62,13 @@ class ParseError(DataError):
         super().__init__(message, label=label)
 
     def _text(self) -> str:
-        text = f"{self.file}:{self.line}:{self.column}: {super()._text()}"
+        text = f"{shown(self.file)}:{self.line}:{self.column}: {super()._text()}"
         if not self.source_line:
             return text
-        shown = self.source_line.expandtabs(1).rstrip("\n")
+        line = self.source_line.expandtabs(1).rstrip("\n")
         start = max(0, self.column - 100)
-        return f"{text}\n    {shown[start : start + 160]}\n    {' ' * (self.column - 1 - start)}^"
+        before, after = shown(line[start : self.column - 1]), shown(line[self.column - 1 : start + 160])
+        return f"{text}\n    {before}{after}\n    {' ' * len(before)}^"
 
 
 class GraphError(TosaEngineError):
@@ -124,7 +130,7 @@ class Problems(TosaEngineError):
 
     def _text(self) -> str:
         lines = [str(p) for p in self.problems]
-        return "\n".join([self.headline, *lines] if self.headline else lines)
+        return "\n".join([shown(self.headline, MOST), *lines] if self.headline else lines)
 
     @property
     def exit_code(self) -> int:  # type: ignore[override]

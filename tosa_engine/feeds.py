@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import DataError, raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
     from .graph import Graph, Operator, Tensor
-    from .types import Array
+    from .types import Array, DType, Shape
 
 
 def check_feeds(inputs: Sequence[Tensor], feeds: Mapping[str, Array]) -> None:
@@ -57,12 +59,20 @@ def _beyond(tensor: Tensor, array: Array) -> bool:
 def _problem(tensor: Tensor, array: Array | None) -> str:
     """What is wrong with the array for a graph input, or nothing."""
     dtype = tensor.dtype
-    wanted = f"{dtype.storage}{list(tensor.shape or ())} for {dtype}"
     if array is None:
-        return f"missing input, wanted {wanted}"
+        return f"missing input, wanted {_form(dtype, tensor.shape or ())}"
     if array.dtype != dtype.storage or array.shape != tensor.shape:
-        return f"wrong input: wanted {wanted}, got {array.dtype}{list(array.shape)}"
+        return wrong_form(dtype, tensor.shape or (), array.dtype, array.shape)
     if _beyond(tensor, array):
         low, high = dtype.stored_minimum, dtype.maximum
         return f"wrong input: wanted {low} .. {high} for {dtype}, got {array.min()} .. {array.max()}"
     return ""
+
+
+def wrong_form(dtype: DType, shape: Shape, got: np.dtype[Any], got_shape: Shape) -> str:
+    """What is said of an array that has another type or shape than an input."""
+    return f"wrong input: wanted {_form(dtype, shape)}, got {got}{list(got_shape)}"
+
+
+def _form(dtype: DType, shape: Shape) -> str:
+    return f"{dtype.storage}{list(shape)} for {dtype}"

@@ -12,7 +12,7 @@ from .spec import TABLE, bind_operator
 from .spec.bind import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .graph import Graph, Operator, Region, Tensor
     from .spec.table import Call, OpSpec
@@ -65,24 +65,24 @@ def regions_of(op: Operator) -> list[str]:
 
 def callees_first(graph: Graph) -> list[tuple[Region, Block]]:
     """All blocks; those of regions that operators run come before the blocks of these operators, without circles."""
+    regions = {region.name: region for region in reversed(graph.regions)}
     done: dict[str, Region] = {}
     begun: set[str] = set()
-
-    def visit(region: Region) -> None:
-        if region.name in begun:
-            return
+    path = [(region, _callees(region)) for region in reversed(graph.regions)]
+    while path:  # no recursion: files can nest regions deeper than Python's stack
+        region, callees = path[-1]
         begun.add(region.name)
-        for block in region.blocks:
-            for op in block.operators:
-                for name in regions_of(op):
-                    callee = graph.region(name)
-                    if callee is not None:
-                        visit(callee)
-        done[region.name] = region
-
-    for region in graph.regions:
-        visit(region)
+        callee = next((name for name in callees if name in regions and name not in begun), None)
+        if callee is not None:
+            path.append((regions[callee], _callees(regions[callee])))
+            continue
+        path.pop()
+        done.setdefault(region.name, region)
     return [(region, block) for region in done.values() for block in region.blocks]
+
+
+def _callees(region: Region) -> Iterator[str]:
+    return (name for block in region.blocks for op in block.operators for name in regions_of(op))
 
 
 def infer_block(block: Block, graph: Graph | None = None) -> tuple[list[Bound], list[TosaEngineError]]:

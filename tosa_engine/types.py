@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from .versions import Version
 
+MAX_RANK: Final = 32  # of every numpy that we support, and MAX_RANK of level none
+MAX_ELEMENTS: Final = 1 << 48  # of an array; sizes of 0 count as 1, as numpy has it
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
@@ -136,8 +138,13 @@ def of_bits(array: Array, dtype: DType) -> Array:
     """An array as files hold it, in the format's storage: `.npy` files have no name for bf16 and fp8, which come as
     elements without a type (`V1`, `V2`) or as unsigned integers of the same width. Any other array stays as it is.
     """
-    nameless = array.dtype.kind in "uV" and array.dtype.itemsize == dtype.storage.itemsize
-    return array.view(dtype.storage) if nameless and dtype.storage in _ML_FLOATS else array
+    return array.view(dtype.storage) if are_bits(array.dtype, dtype) else array
+
+
+def are_bits(found: np.dtype[Any], dtype: DType) -> bool:
+    """Whether elements of a file are the bits of a format that numpy has no name for."""
+    nameless = found.kind in "uV" and found.itemsize == dtype.storage.itemsize
+    return nameless and dtype.storage in _ML_FLOATS
 
 
 def count(dims: Shape) -> int:
@@ -146,3 +153,12 @@ def count(dims: Shape) -> int:
     for d in dims:
         n *= d
     return n
+
+
+def impossible(dims: Shape) -> str:
+    """Why numpy can't have an array of these sizes (each at least 0), however few bytes it has; or nothing."""
+    if len(dims) > MAX_RANK:
+        return f"{len(dims)} dimensions, at most {MAX_RANK} are possible"
+    if 0 in dims and count(tuple(d for d in dims if d)) > MAX_ELEMENTS:
+        return f"shape {list(dims)} is beyond any array"
+    return ""

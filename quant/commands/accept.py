@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tosa_engine.commands.samples import samples_of
 from tosa_engine.errors import UsageError
+from tosa_engine.text import say
 
 from .metric_flags import add_targets, targets_of
 
@@ -78,7 +79,7 @@ def accepted(args: argparse.Namespace, limits: list[Limit], real: Graph, integer
         assert after is not None
         loss = limit.metric.loss(before.value, after.value)
         good = loss <= limit.loss + 1e-9 * max(abs(before.value), 1.0)  # shares of whole samples aren't exact
-        print(
+        say(
             f"{'accepted' if good else 'refused'}: {after} on {judge.count} samples, {before} in float; "
             f"a loss of {limit.loss:g} is allowed"
         )

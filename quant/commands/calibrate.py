@@ -12,6 +12,7 @@ from tosa_engine.commands.common import add_model, add_options, at_least, open_s
 from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.formats import hint_file, hint_suffixes, write_hints
+from tosa_engine.text import say
 
 from .tools import check_output, needs_floats, warn
 
@@ -75,7 +76,7 @@ class _Calibrate:
         for warning in result.warnings:
             warn(warning)
         write_hints(result.qparams, args.output)
-        print(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
+        say(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
         return 0
 
 
@@ -169,7 +170,7 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
         statistics = before
     numbers = [number for number in statistics.missing(end) if number >= args.first]
     if statistics.samples:
-        print(f"{kept}: {statistics.samples} samples are counted already, {len(numbers)} to go", file=sys.stderr)
+        say(f"{kept}: {statistics.samples} samples are counted already, {len(numbers)} to go", file=sys.stderr)
     _count(args, graph, samples, statistics, numbers, kept)
     return statistics
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tosa_engine.commands.common import add_model, add_options, open_source
 from tosa_engine.commands.samples import add_data
 from tosa_engine.formats import graph_suffixes, hint_file, write_graph
+from tosa_engine.text import say
 
 from .accept import accepted, add_accept, limits_of
 from .calibrate import add_scheme, scheme_of
@@ -72,18 +73,18 @@ class _Quantize:
         for note in notes:
             warn(note)
         if not accepted(args, limits, graph, integer):
-            print(f"{args.output} is not written")
+            say(f"{args.output} is not written")
             return 1
         write_graph(integer, args.output)
         if record:
             Path(args.output).with_suffix(RECORD).write_text(record, encoding="utf-8", newline="\n")
         made = sidecar.Record(notes, report.margins, _settings(args))
         beside = sidecar.write(integer, args.output, made)
-        print(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
+        say(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
         if report.margins:
             layer = min(report.margins, key=lambda name: report.margins[name])
             kind = "int48" if layer in report.wide_accumulators else "int32"
-            print(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of {kind} to spare")
+            say(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of {kind} to spare")
         return 0
 
 
@@ -114,7 +115,7 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
     needs_floats(graph, args.model)
     block = prepared(graph).main
     precisions = resolved(block, scheme, rules, args.weight_bits)
-    print(f"precision: {described(precisions)}")
+    say(f"precision: {described(precisions)}")
     statistics = records.read(args.statistics)
     ready = attach(graph, statistics, scheme, rules, args.weight_bits)
     return ready, stay_float(block, precisions), statistics

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tosa_engine.commands.samples import check_data, samples_of
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import hint_file
+from tosa_engine.text import say
 
 from .calibrate import scheme_flags, scheme_of, versions
 from .tools import float_graph, needs_floats, warn
@@ -139,7 +140,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str]:
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
     options = options_of(args)
-    result = quantize_from_samples(graph, FirstSamples(samples, count), options, lambda note: print(note, flush=True))
+    result = quantize_from_samples(graph, FirstSamples(samples, count), options, lambda note: say(note, flush=True))
     return graph, result, _record(options.to_json(), result, samples.describe() | {"used": count})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tosa_engine.commands.common import add_options, at_least, format_options, open_source
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import model_help, read_hints
+from tosa_engine.text import say
 
 from .calibrate import seconds
 from .metric_flags import add_metric, metric_of
@@ -145,14 +146,14 @@ def _say(found: Measurement, files: Files, outputs: list[str]) -> None:
     for made in (found, *([found.beside] if found.beside is not None else [])):
         for layer in made.outputs:
             sqnr = decibels(layer.cumulative.sqnr)
-            print(f"{made.files['integer model']}: output '{layer.name}': SQNR {sqnr} dB, {made.samples} samples")
+            say(f"{made.files['integer model']}: output '{layer.name}': SQNR {sqnr} dB, {made.samples} samples")
         if made.reading is not None:
-            print(f"{made.files['integer model']}: {made.reading}, {made.real} in float")
+            say(f"{made.files['integer model']}: {made.reading}, {made.real} in float")
     for advice in advise(found, files):
         if advice.trial is not None:
             before, after = decibels(advice.trial.before.sqnr), decibels(advice.trial.after.sqnr)
-            print(f"  {advice.trial.gain:+6.1f} dB ({before} -> {after}): {advice.title}")
-    print(f"written: {', '.join(outputs)}")
+            say(f"  {advice.trial.gain:+6.1f} dB ({before} -> {after}): {advice.title}")
+    say(f"written: {', '.join(outputs)}")
 
 
 report = _Report()

@@ -13,6 +13,7 @@ from tosa_engine.commands.common import add_model, add_options
 from tosa_engine.commands.samples import add_data, samples_of
 from tosa_engine.errors import UsageError
 from tosa_engine.files import write_atomically
+from tosa_engine.text import joined, say
 
 from .calibrate import add_scheme, scheme_of
 from .metric_flags import add_metric, metric_of
@@ -52,7 +53,7 @@ class _Sensitivity:
         with _bar(measurements(units), "sensitivity") as bar:
             found = analyse(evaluator, journal, units, args.share / 100, bar.update)
         _print_float(evaluator)
-        print("\n".join(_table(found)))
+        say(*_table(found))
         _finish(args, found.rules(), f"{found.mended} with", _as_json(found))
         return 0
 
@@ -96,7 +97,7 @@ class _Search:
             )  # fmt: skip
             found = search.run(target, noise)
         _print_float(evaluator)
-        print(f"{len(units)} layers, {found.tried} choices measured as a whole")
+        say(f"{len(units)} layers, {found.tried} choices measured as a whole")
         rules = _rules(units, found.chosen)
         verdict = "" if found.reached else "the target is out of reach; nearest: "
         title = f"{verdict}{found.score}, {100 * found.cost:.1f} % of the cost of int8 with"
@@ -140,7 +141,7 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
     evaluator = Evaluator(graph, statistics, scheme, samples, args.samples, *metric_of(args, samples))
     journal = Journal(args.journal, belongs_to(evaluator))
     if len(journal):
-        print(f"{args.journal}: {len(journal)} measurements are there already", file=sys.stderr)
+        say(f"{args.journal}: {len(journal)} measurements are there already", file=sys.stderr)
     return evaluator, units, journal
 
 
@@ -168,7 +169,7 @@ def _target(args: argparse.Namespace, evaluator: Evaluator) -> tuple[Target, flo
 
 def _print_float(evaluator: Evaluator) -> None:
     judge = evaluator.judge
-    print(f"{judge.count} samples{'' if judge.real is None else f'; in float {judge.real}'}")
+    say(f"{judge.count} samples{'' if judge.real is None else f'; in float {judge.real}'}")
 
 
 def _table(found: Sensitivity) -> list[str]:
@@ -195,9 +196,9 @@ def _rules(units: Sequence[Unit], chosen: dict[str, str]) -> list[str]:
 def _finish(args: argparse.Namespace, rules: Sequence[str | LayerRule], title: str, content: dict[str, Any]) -> None:
     """Print the layers, and write what files were asked for."""
     lines = [f"# {title}", *(map(str, rules) if rules else ["# every layer in int8"])]
-    print("\n".join(lines))
+    say(*lines)
     if args.output is not None:
-        write_atomically(args.output, ("\n".join(lines) + "\n").encode())
+        write_atomically(args.output, (joined(lines) + "\n").encode())
     if args.json is not None:
         write_atomically(args.json, (json.dumps({**content, "rules": list(map(str, rules))}, indent=1) + "\n").encode())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tosa_engine.commands.common import format_options, open_source
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import hint_file, read_hints
+from tosa_engine.text import say
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def warn(message: str) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    say(f"warning: {message}", file=sys.stderr)
 
 
 def float_graph(args: argparse.Namespace) -> Graph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tosa_engine.compare import Difference, Tolerance, WrongForm, compare
 from tosa_engine.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ARRAYS = {
@@ -94,6 +96,14 @@ DAMAGED = {
         npy_with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
         "(-1, -1) is no shape",
     ),
+    "dimensions": (
+        npy_with_header(f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({'1,' * 100})}}", bytes(8)),
+        "100 dimensions, at most 32 are possible",
+    ),
+    "overflow": (
+        npy_with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (4611686018427387904, 4, 0)}"),
+        "shape [4611686018427387904, 4, 0] is beyond any array",
+    ),
     "objects": (
         npy_with_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", bytes(8)),
         "elements must be numbers or booleans, not '|O'",
@@ -124,6 +134,41 @@ def test_so_is_one_in_a_bundle(tmp_path: Path, content: bytes, message: str) -> 
     with pytest.raises(DataError) as caught:
         arrays.read_bundle(path)
     assert str(caught.value).startswith(f"DATA.npy: {path}, member 'x.npy': {message}")
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """The most bytes that were in memory at once."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_an_array_is_never_in_memory_twice(tmp_path: Path, order: str, suffix: str) -> None:
+    array = np.asarray(np.arange(6 << 20, dtype=">i2").reshape(3, 1 << 10, 2 << 10), order=order)
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "npy":
+        np.save(path, array)
+    else:
+        np.savez(path, x=array)
+    found: list[np.ndarray] = []
+    read = (lambda: arrays.read(path)) if suffix == "npy" else (lambda: arrays.read_bundle(path)["x"])
+    assert peak_of(lambda: found.append(read())) < 1.5 * array.nbytes
+    np.testing.assert_array_equal(found[0], array)
+
+
+def test_a_header_is_read_without_the_elements(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "x.npz", a=np.zeros(1 << 25, np.int8), b=np.zeros((2, 3), np.float32))
+    found: dict[str, arrays.Stored] = {}
+    assert peak_of(lambda: found.update(arrays.stored_bundle(tmp_path / "x.npz"))) < 1 << 20
+    assert {name: (one.dtype, one.shape) for name, one in found.items()} == {
+        "a": (np.dtype(np.int8), (1 << 25,)),
+        "b": (np.dtype(np.float32), (2, 3)),
+    }
 
 
 def test_a_bundle_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

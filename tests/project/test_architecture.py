@@ -22,7 +22,9 @@ PACKAGES = ("tosa_engine", "quant", "lut")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 # A room may import from the rooms on its right, and from itself. Rooms are the longest prefix that is listed.
-FOUNDATION = {"tosa_engine.versions", "tosa_engine.types", "tosa_engine.errors", "tosa_engine.target"}
+FOUNDATION = {
+    "tosa_engine.versions", "tosa_engine.text", "tosa_engine.types", "tosa_engine.errors", "tosa_engine.target",
+}  # fmt: skip
 TABLE = FOUNDATION | {"tosa_engine.graph", "tosa_engine.spec"}
 GRAPHS = TABLE | {"tosa_engine.infer", "tosa_engine.check"}
 PLAN = GRAPHS | {
@@ -37,8 +39,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lut": set(),
     "tosa_engine": {"tosa_engine.runtime"},
     "tosa_engine.versions": set(),
+    "tosa_engine.text": set(),
     "tosa_engine.types": {"tosa_engine.versions"},
-    "tosa_engine.errors": set(),
+    "tosa_engine.errors": {"tosa_engine.text"},
     "tosa_engine.target": {"tosa_engine.errors", "tosa_engine.versions"},
     "tosa_engine.graph": FOUNDATION,
     "tosa_engine.spec": FOUNDATION | {"tosa_engine.graph"},
@@ -79,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
     | {"tosa_engine.serialize", "tosa_engine.samples"},
-    "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors", "tosa_engine.plugins"},
+    "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors", "tosa_engine.plugins", "tosa_engine.text"},
     "quant": {"tosa_engine", "quant", "lut"},
 }
 # Inside of a room, a part (a folder or a file; "" is the room's `__init__.py`) may import from the parts in the lines
@@ -503,6 +506,18 @@ def dangers(source: str, package: str = "quant") -> list[str]:
             found += [] if "allow_pickle" in {k.arg for k in node.keywords} else [f"{node.lineno}: np.load"]
     modules = {i.module.partition(".")[0] for i in imports_of(source, package)}
     return found + sorted(modules & DANGEROUS_MODULES)
+
+
+def prints(source: str) -> list[int]:
+    """The lines where something is printed as it is: `text.say` shows what names hold."""
+    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call)]
+    direct = [n for n in calls if ast.unparse(n.func) in ("print", "sys.stdout.write", "sys.stderr.write")]
+    return [n.lineno for n in direct if not (n.args and ast.unparse(n.args[0]).startswith(("shown(", "joined(")))]
+
+
+def test_nothing_is_printed_but_shown_text() -> None:
+    assert {str(path): found for path in SOURCES if (found := prints(path.read_text(encoding="utf-8")))} == {}
+    assert prints("print(name)\nprint(shown(name))\nsys.stderr.write(name)") == [1, 3]
 
 
 def test_no_file_can_run_code() -> None:

@@ -6,12 +6,15 @@ import io
 import json
 import shutil
 import tarfile
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tosa_engine import serialize, types
+from tosa_engine.graph import Block, Graph, Operator, Region, Tensor
+from tosa_engine.spec import TABLE
 from tosa_engine.spec.case import Case
 
 if TYPE_CHECKING:
@@ -158,6 +161,71 @@ def test_a_wrong_shape(fails, add: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "io.npz", a=ADDENDS["a"].T, b=ADDENDS["b"])
     message = "wrong input: wanted int32[2, 3] for i32, got int32[3, 2] (tensor 'a')"
     fails("run", add, "-i", tmp_path / "io.npz", code=6, message=message)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "code", "message"),
+    [
+        ({"c": np.zeros(1 << 25, np.int8)}, 2, "-i {path}: the model has no input 'c'; its inputs are 'a', 'b'"),
+        (
+            {"a": np.zeros((1 << 22, 3), np.int32), "b": ADDENDS["b"]}, 6,
+            "wrong input: wanted int32[2, 3] for i32, got int32[4194304, 3] (tensor 'a')",
+        ),
+    ],
+    ids=["name", "shape"],
+)  # fmt: skip
+def test_inputs_are_refused_before_they_are_unpacked(
+    fails, add: Path, tmp_path: Path, arrays: dict[str, np.ndarray], code: int, message: str
+) -> None:
+    path = tmp_path / "small.npz"
+    np.savez_compressed(path, **arrays)
+    tracemalloc.start()
+    fails("run", add, "-i", path, code=code, message=message.format(path=path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 << 20  # what was imported by now included
+
+
+def nested(depth: int) -> Graph:
+    """COND_IFs in COND_IFs."""
+    graph = Graph()
+    for i in range(depth + 1):
+        ports = [Tensor("v", types.i32, ()), Tensor("c", types.bool_, ()), Tensor("o", types.i32, ())]
+        block = Block(f"r{i}", ["v", "c"], ["o"], {port.name: port for port in ports})
+        next_ = {"then_graph": f"r{i + 1}", "else_graph": f"r{i + 1}"}
+        last = Operator("ADD", ["v", "v"], ["o"])
+        block.operators = [Operator("COND_IF", ["c", "v", "c"], ["o"], next_) if i < depth else last]
+        graph.regions.append(Region(f"r{i}", [block]))
+    return graph
+
+
+def test_regions_nested_deeper_than_pythons_stack(command, tmp_path: Path) -> None:
+    serialize.write(nested(1100), tmp_path / "deep.tosa")
+    assert (command("inspect", tmp_path / "deep.tosa").code, command("check", tmp_path / "deep.tosa").code) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("depth", "code", "said"),
+    [
+        (64, 0, "o: int32[]\n6\n"),
+        (65, 5, "error: RUN.nesting: control flow nested 65 deep, of which 64 are run at most\n"),
+    ],
+)
+def test_regions_that_are_nested_too_deep_to_run(command, tmp_path: Path, depth: int, code: int, said: str) -> None:
+    serialize.write(nested(depth), tmp_path / "deep.tosa")
+    np.savez(tmp_path / "io.npz", v=np.int32(3), c=np.bool_(True))
+    outcome = command("run", tmp_path / "deep.tosa", "--level", "none", "-i", tmp_path / "io.npz")
+    assert (outcome.code, outcome.out + outcome.err) == (code, said)
+
+
+@pytest.mark.parametrize("inputs", [[], ["unknown"] * 5, ["input"] * 9])
+def test_inspect_of_a_convolution_without_its_tensors(command, tmp_path: Path, inputs: list[str]) -> None:
+    graph = TABLE["CONV2D"].example(TABLE["CONV2D"].rows[0]).graph()
+    graph.main.operators[-1].inputs = inputs
+    serialize.write(graph, tmp_path / "conv.tosa")
+    outcome = command("inspect", tmp_path / "conv.tosa")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "MACs       0\n" in outcome.out
 
 
 def test_a_damaged_array(fails, add: Path, tmp_path: Path) -> None:

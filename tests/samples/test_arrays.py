@@ -139,7 +139,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", FIVE)
     whole = (tmp_path / "d.npy").read_bytes()
     (tmp_path / "d.npy").write_bytes(whole[:-8])
-    with pytest.raises(DataError, match="ends before its last sample"):
+    with pytest.raises(DataError, match=r"takes 120 bytes, the file has 112$"):
         read(tmp_path / "d.npy")
 
 

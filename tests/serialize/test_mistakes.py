@@ -19,7 +19,7 @@ GRAPH_MISTAKES: list[tuple[str, dict[str, Any], str]] = [
      "the file needs compatibility features that this reader doesn't know: 2, 63"),
     ("graph", {"regions": [{"name": "a", "blocks": [{}]}, {"name": "a"}]}, "two regions are called 'a'"),
     ("region", {"blocks": []}, "region 'main' has no blocks"),
-    ("region", {"blocks": [{"name": "a\n"}, {"name": "a\n"}]}, "two blocks are called 'a?'"),
+    ("region", {"blocks": [{"name": "a\n"}, {"name": "a\n"}]}, "two blocks are called 'a\\u000a'"),
 ]  # fmt: skip
 BLOCK_MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("block", {"outputs": ["flat", "no", "n" * 500]},

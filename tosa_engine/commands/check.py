@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ..text import say
 from .common import (
     add_custom,
     add_model,
@@ -64,7 +65,7 @@ class _Check:
         source, shown = open_source(args), values_of(args, found.listing)
         if any(shown.values()):
             warn(source.warnings)
-            print(source.listing(**shown), end="")
+            say(*source.listing(**shown).removesuffix("\n").split("\n"))
             return 0
         passed = [f"{found.name} step {n}, {step.name}: {step.found}" for n, step in enumerate(source.steps(), 1)]
         warn(source.warnings)
@@ -73,9 +74,10 @@ class _Check:
         validate(graph, target)
         if args.ranges:
             return _ranges(graph, args.format)
-        print("".join(f"{line}\n" for line in passed), end="")
+        for line in passed:
+            say(line)
         operators = sum(len(block.operators) for _, block in graph.blocks())
-        print(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
+        say(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
         return 0
 
 
@@ -101,7 +103,8 @@ def _ranges(graph: Graph, form: str) -> int:
 
     found = analyse(graph)
     notes = _counterexamples(graph, found)
-    print(json.dumps(report.data(found, notes), indent=1) if form == "json" else report.text(found, notes))
+    text = json.dumps(report.data(found, notes), indent=1) if form == "json" else report.text(found, notes)
+    say(*text.split("\n"))
     return RequireViolation.exit_code if found.count(VIOLATED) else 0
 
 

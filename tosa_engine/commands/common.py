@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..formats import format_of, formats, model_help, options_of
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
+from ..text import say
 from ..versions import NEWEST, VERSIONS
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def load_model(args: argparse.Namespace) -> Graph:
 
 def warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}", file=sys.stderr)
 
 
 def at_least(low: int) -> Callable[[str], int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import UsageError
 from ..formats import hint_file
+from ..text import say
 from .common import add_options, at_least, warn
 from .feeds import INPUT_HELP, INPUT_METAVAR
 from .samples import add_data
@@ -75,11 +76,11 @@ def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
     from ..compare.output import not_compared, text, to_json
 
     if args.format == "json":
-        print(json.dumps([to_json(c) for c in found], indent=2))
+        say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
     else:
         for c in found:
             warn(not_compared(c.rows))
-        print("\n\n".join(text(c) for c in found))
+        say(*"\n\n".join(text(c) for c in found).split("\n"))
     return 1 if any(c.different or _below(c.rows, args.min_sqnr) for c in found) else 0
 
 
@@ -88,11 +89,11 @@ def _several(args: argparse.Namespace, found: list[SamplesComparison]) -> int:
     from ..compare.samples_output import text, to_json
 
     if args.format == "json":
-        print(json.dumps([to_json(c) for c in found], indent=2))
+        say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
     else:
         for c in found:
             warn(not_compared(c.tallies))
-        print("\n\n".join(text(c) for c in found))
+        say(*"\n\n".join(text(c) for c in found).split("\n"))
     worst = [tally.worst_row for c in found for tally in c.tallies]
     return 1 if any(c.different for c in found) or _below(worst, args.min_sqnr) else 0
 

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from ..compare.dumps import is_dump, open_dump
 from ..compare.sides import Model, Side, missing_inputs, read_model
 from ..errors import DataError, UsageError, raise_all
+from ..feeds import wrong_form
 from ..formats import read_hints
+from ..types import count
 from .common import format_options, open_source
-from .feeds import read_elements, read_feeds
+from .feeds import find_feeds, read_elements
 from .samples import check_data, samples_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..graph import Graph
+    from ..arrays import Stored
+    from ..graph import Graph, Tensor
     from ..samples.arrays import Samples
     from ..types import Array
 
@@ -111,11 +114,11 @@ def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     wrong: dict[str, DataError] = {}
     for graph in graphs if given else ():
-        found = read_feeds(given, [t.name for t in graph.inputs], [t.name for t in graph.outputs])
+        found = find_feeds(given, [t.name for t in graph.inputs], [t.name for t in graph.outputs])
         for tensor in graph.inputs:
             one = found[tensor.name]
             if not isinstance(one, Path):
-                arrays[tensor.name] = one
+                arrays[tensor.name] = _whole(one, tensor)
             elif tensor.name not in arrays:
                 try:
                     arrays[tensor.name] = read_elements(one, tensor.name, tensor.dtype, tensor.shape or ())
@@ -123,6 +126,13 @@ def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
                     wrong.setdefault(tensor.name, problem)
     raise_all([problem for name, problem in wrong.items() if name not in arrays])
     return arrays
+
+
+def _whole(one: Stored, tensor: Tensor) -> Array:
+    """The array for an input, which may have another shape with as many elements, and another type."""
+    if count(one.shape) != tensor.size:
+        raise DataError(wrong_form(tensor.dtype, tensor.shape or (), one.dtype, one.shape), tensor=tensor.name)
+    return one.read()
 
 
 def _data(args: argparse.Namespace, graphs: Sequence[Graph]) -> list[Samples]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..formats import format_of, formats, writer_of, writer_suffixes
+from ..text import say
 from .common import add_model, add_options, load_model, open_source, values_of, warn
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class _Convert:
             return _rewrite(args, target)
         graph = load_model(args)
         target.write(graph, Path(args.output))
-        print(f"{args.output}: {sum(len(block.operators) for _, block in graph.blocks())} operators")
+        say(f"{args.output}: {sum(len(block.operators) for _, block in graph.blocks())} operators")
         return 0
 
 
@@ -59,7 +60,7 @@ def _rewrite(args: argparse.Namespace, target: Format) -> int:
     source = open_source(args)
     source.hints()  # raises what is wrong with them
     warn(source.warnings)
-    print(f"{args.output}: {source.rewrite(Path(args.output), **values_of(args, target.rewriting))}")
+    say(f"{args.output}: {source.rewrite(Path(args.output), **values_of(args, target.rewriting))}")
     return 0
 
 

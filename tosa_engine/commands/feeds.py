@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import DataError, UsageError
+from ..errors import DataError, UsageError, raise_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy as np
+
+    from ..arrays import Stored
+    from ..runtime.session import Port
     from ..types import Array, DType, Shape
 
 RAW: Final = ".bin"
@@ -19,18 +23,19 @@ INPUT_HELP: Final = (
 )
 
 
-def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Array | Path]:
-    """The arrays that the `-i` arguments name, or the files of bare elements, by input name.
+def find_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Stored | Path]:
+    """What the `-i` arguments name, by input name: arrays of which nothing but the header is read, or files of bare
+    elements.
 
     A bundle may hold expected outputs beside the inputs; any other name is a UsageError, as is an input that is given
     twice or not at all.
     """
     from .. import arrays
 
-    feeds: dict[str, Array | Path] = {}
+    feeds: dict[str, Stored | Path] = {}
     unnamed: list[str] = []
 
-    def feed(name: str, array: Array | Path, text: str) -> None:
+    def feed(name: str, array: Stored | Path, text: str) -> None:
         if name not in inputs:
             raise UsageError(f"-i {text}: the model has no input '{name}'; its inputs are {listed(inputs)}")
         if name in feeds:
@@ -40,9 +45,9 @@ def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
     for text in given:
         name, named, path = text.rpartition("=@")
         if named:
-            feed(name, _read(path), text)
+            feed(name, _found(path), text)
         elif text.endswith(".npz"):
-            for member, array in arrays.read_bundle(text).items():
+            for member, array in arrays.stored_bundle(text).items():
                 if member not in outputs or member in inputs:
                     feed(member, array, text)
         elif text.endswith((".npy", RAW)):
@@ -53,11 +58,54 @@ def read_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
     if len(unnamed) > len(free):
         raise UsageError(f"-i {unnamed[len(free)]}: the model has no further input; its inputs are {listed(inputs)}")
     for name, text in zip(free, unnamed, strict=False):
-        feed(name, _read(text), text)
+        feed(name, _found(text), text)
     missing = [name for name in inputs if name not in feeds]
     if missing:
         raise UsageError(f"no array for input {listed(missing)}; give one as -i NAME=@FILE.npy or in a bundle")
     return feeds
+
+
+def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port]) -> dict[str, Array]:
+    """The arrays that `find_feeds` found, as values of the formats that the model's inputs have.
+
+    Raises DataError (all of them, before an element is read) for other types and shapes than the inputs have, and
+    where bare elements are too many, too few, or no values of the format.
+    """
+    from ..feeds import wrong_form
+
+    wrong = {
+        port.name: wrong_form(port.tosa_type, port.shape, one.dtype, one.shape)
+        for port in ports
+        if not isinstance(one := found[port.name], Path) and not _fits(one, port)
+    }
+    raise_all([DataError(message, tensor=name) for name, message in wrong.items()])
+    return {port.name: _values(found[port.name], port) for port in ports}
+
+
+def _fits(one: Stored, port: Port) -> bool:
+    from ..types import are_bits
+
+    bits = _is_unsigned(one.dtype, port) or are_bits(one.dtype, port.tosa_type)
+    return one.shape == port.shape and (one.dtype == port.dtype or bits)
+
+
+def _values(one: Stored | Path, port: Port) -> Array:
+    return (
+        read_elements(one, port.name, port.tosa_type, port.shape)
+        if isinstance(one, Path)
+        else in_format(one.read(), port)
+    )
+
+
+def in_format(array: Array, port: Port) -> Array:
+    """An array of a file in the format of an input or output, where it holds the format's bits."""
+    from ..types import of_bits
+
+    return array.view(port.dtype) if _is_unsigned(array.dtype, port) else of_bits(array, port.tosa_type)
+
+
+def _is_unsigned(dtype: np.dtype[Any], port: Port) -> bool:
+    return port.unsigned and dtype.kind == "u" and dtype.itemsize == port.dtype.itemsize
 
 
 def read_elements(path: Path, name: str, dtype: DType, shape: Shape) -> Array:
@@ -79,10 +127,10 @@ def read_elements(path: Path, name: str, dtype: DType, shape: Shape) -> Array:
         raise DataError(str(problem), label="DATA.bin", tensor=name) from problem
 
 
-def _read(path: str) -> Array | Path:
+def _found(path: str) -> Stored | Path:
     from .. import arrays
 
-    return Path(path) if path.endswith(RAW) else arrays.read(path)
+    return Path(path) if path.endswith(RAW) else arrays.stored(path)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ..text import joined, say
 from .common import add_custom, add_model, add_options, import_custom, load_model
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def _text(found: Summary) -> str:
     if "plan" in found:
         from ..plan.describe import text
 
-        lines += ["plan", text(found["plan"])]
-    return "\n".join(lines)
+        lines += ["plan", *text(found["plan"]).split("\n")]
+    return joined(lines)
 
 
 class _Inspect:
@@ -84,7 +85,8 @@ class _Inspect:
             from ..runtime.session import Session
 
             found["plan"] = facts(Session(graph).plan())
-        print(json.dumps(found, indent=2) if args.format == "json" else _text(found))
+        text = json.dumps(found, indent=2) if args.format == "json" else _text(found)
+        say(*text.split("\n"))
         return 0
 
 

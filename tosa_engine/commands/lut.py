@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError, UsageError
+from ..text import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,16 +45,16 @@ class _Lut:
         from lut import FUNCTIONS
 
         if args.list:
-            print("\n".join(sorted(FUNCTIONS)))
+            say(*sorted(FUNCTIONS))
             return 0
         _check(args, sorted(FUNCTIONS))
         tables = _tables(args, FUNCTIONS[args.function])
         kind = args.build or ("fitted" if args.int16 else "sampled")
         chosen = next((table for table in tables if table.kind == kind), tables[-1])
         if args.format == "json":
-            print(json.dumps(chosen.to_json(), indent=2))
+            say(*json.dumps(chosen.to_json(), indent=2).split("\n"))
         else:
-            print(*_lines(tables, chosen), sep="\n")
+            say(*_lines(tables, chosen))
         if args.output is not None:
             _write(chosen, Path(args.output))
         if args.plot is not None:
@@ -102,7 +103,7 @@ def _tables(args: argparse.Namespace, function: Callable[[float], float]) -> lis
     if problems and (not found or (args.build and args.build not in {table.kind for table in found})):
         raise DataError(problems[0])
     for text in problems:
-        print(f"warning: {text}", file=sys.stderr)
+        say(f"warning: {text}", file=sys.stderr)
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError
+from ..text import say
 from .common import (
     add_custom,
     add_model,
@@ -20,12 +21,13 @@ from .common import (
     target_of,
     warn_of_version,
 )
-from .feeds import INPUT_HELP, INPUT_METAVAR, listed, read_elements, read_feeds
+from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, in_format, listed, read_feeds
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from ..arrays import Stored
     from ..compare import Tolerance
     from ..runtime.session import Port, Session
     from ..types import Array
@@ -69,9 +71,9 @@ class _Run:
         graph = load_model(args)
         warn_of_version(graph, target)
         session = Session(graph, args.threads, target=target, checked=args.checked)
-        given = read_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+        given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         _no_floats_for_integers(given, session.inputs)
-        feeds = _of_bits(given, session.inputs)
+        feeds = read_feeds(given, session.inputs)
         expected = _read_expected(args.expect, session) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
         if args.output:
@@ -95,17 +97,18 @@ def _tolerance(text: str) -> float:
 def _read_expected(path: str, session: Session) -> dict[str, Array]:
     from .. import arrays
 
-    names = [t.name for t in session.outputs]
+    ports = {port.name: port for port in session.outputs}
+    names = list(ports)
     if path.endswith(".npy") and len(names) == 1:
-        return _of_bits({names[0]: arrays.read(path)}, session.outputs)
-    found = arrays.read_bundle(path)
+        return {names[0]: in_format(arrays.read(path), ports[names[0]])}
+    found = arrays.stored_bundle(path)
     missing = [name for name in names if name not in found]
     if missing:
         raise DataError(f"{path} has no array for output {listed(missing)}; it has {listed(list(found))}")
-    return _of_bits({name: found[name] for name in names}, session.outputs)
+    return {name: in_format(found[name].read(), port) for name, port in ports.items()}
 
 
-def _no_floats_for_integers(given: Mapping[str, Array | Path], ports: Sequence[Port]) -> None:
+def _no_floats_for_integers(given: Mapping[str, Stored | Path], ports: Sequence[Port]) -> None:
     for port in ports:
         one = given[port.name]
         if port.tosa_type.is_int and not isinstance(one, Path) and one.dtype.kind == "f":
@@ -114,28 +117,6 @@ def _no_floats_for_integers(given: Mapping[str, Array | Path], ports: Sequence[P
                 ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them)"
             )
             raise DataError(message, label="DATA.floats", tensor=port.name)
-
-
-def _of_bits(found: Mapping[str, Array | Path], ports: Sequence[Port]) -> dict[str, Array]:
-    """Arrays, and files of bare elements, as values of the formats that the model's inputs or outputs have.
-
-    Raises DataError where bytes are too many or too few, or no values of the format.
-    """
-    import numpy as np
-
-    from ..types import of_bits
-
-    values: dict[str, Array] = {}
-    for port in ports:
-        one = found[port.name]
-        values[port.name] = (
-            read_elements(one, port.name, port.tosa_type, port.shape)
-            if isinstance(one, Path)
-            else of_bits(one, port.tosa_type)
-        )
-        if port.unsigned and not isinstance(one, Path) and one.dtype == np.dtype(f"u{port.dtype.itemsize}"):
-            values[port.name] = one.view(port.dtype)
-    return values
 
 
 def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dict[str, Array]:
@@ -178,11 +159,11 @@ def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolera
 
     differences = compare_all(outputs, expected, tolerance)
     if differences:
-        print(f"DIFFERENT: {len(differences)} of {len(outputs)} outputs; output {differences[0]}")
+        say(f"DIFFERENT: {len(differences)} of {len(outputs)} outputs; output {differences[0]}")
         return 1
     how = f"within atol {tolerance.atol:g}, rtol {tolerance.rtol:g}" if tolerance else "bit for bit"
     elements = sum(array.size for array in outputs.values())
-    print(f"EQUAL: {len(outputs)} of {len(outputs)} outputs, {elements} elements, {how}")
+    say(f"EQUAL: {len(outputs)} of {len(outputs)} outputs, {elements} elements, {how}")
     return 0
 
 
@@ -190,11 +171,11 @@ def _show(outputs: Mapping[str, Array]) -> None:
     import numpy as np
 
     for name, array in outputs.items():
-        print(f"{name}: {array.dtype}{list(array.shape)}")
+        say(f"{name}: {array.dtype}{list(array.shape)}")
         if array.size <= SHOWN_ELEMENTS:
-            print(np.array2string(array, separator=", ", max_line_width=120))
+            say(*np.array2string(array, separator=", ", max_line_width=120).split("\n"))
         else:
-            print(f"  min {array.min()}, max {array.max()}; use -o to write all {array.size} elements")
+            say(f"  min {array.min()}, max {array.max()}; use -o to write all {array.size} elements")
 
 
 command = _Run()

@@ -7,6 +7,8 @@ import platform
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from ..text import say
+
 if TYPE_CHECKING:
     import argparse
 
@@ -30,9 +32,9 @@ class _Version:
     def run(self, args: argparse.Namespace) -> int:
         found = versions()
         if args.format == "json":
-            print(json.dumps(found, indent=2))
+            say(*json.dumps(found, indent=2).split("\n"))
         else:
-            print("\n".join(f"{name:12} {version}" for name, version in found.items()))
+            say(*(f"{name:12} {version}" for name, version in found.items()))
         return 0
 
 

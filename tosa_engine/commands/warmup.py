@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import DataError
 from ..formats import model_help
+from ..text import say, shown
 from .common import add_options, open_source
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ class _Progress:
     def compiles(self, function: str) -> None:
         self.compiled += 1
         if self.shown:
-            print(f", {function}" if self._since else f"{self._label}: {function}", end="", file=sys.stderr, flush=True)
+            text = f", {function}" if self._since else f"{self._label}: {function}"
+            print(shown(text), end="", file=sys.stderr, flush=True)
         self._since = self._since or time.perf_counter()
 
     def end(self) -> None:
         if self._since is not None and self.shown:
-            print(f"  {time.perf_counter() - self._since:.1f} s", file=sys.stderr, flush=True)
+            say(f"  {time.perf_counter() - self._since:.1f} s", file=sys.stderr, flush=True)
         self._since = None
 
 
@@ -63,7 +65,7 @@ class _Warmup:
         from .standard_nets import standard
 
         if not _jit.JIT:
-            print("TOSA_ENGINE_JIT=0: kernels run as plain Python, there is nothing to compile")
+            say("TOSA_ENGINE_JIT=0: kernels run as plain Python, there is nothing to compile")
             return 0
         folder = _jit.cache_folder()
         if folder is None:
@@ -81,7 +83,7 @@ class _Warmup:
             progress.end()
         if _jit.unkept:
             raise DataError(f"{len(_jit.unkept)} compiled functions can't be kept: {_jit.unkept[0]}")
-        print(f"kept in {folder}: {_size(folder)}")
+        say(f"kept in {folder}: {_size(folder)}")
         return 0
 
 
@@ -104,7 +106,7 @@ def _warm(name: str, graph: Graph, progress: _Progress) -> None:
     progress.end()
     seconds, compiled = time.perf_counter() - start, progress.compiled - before
     what = f"{compiled} functions compiled in {seconds:.1f} s" if compiled else f"nothing to compile ({seconds:.1f} s)"
-    print(f"{name}: {steps} steps, {what}", flush=True)
+    say(f"{name}: {steps} steps, {what}", flush=True)
 
 
 def _size(folder: Path) -> str:

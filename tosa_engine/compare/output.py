@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from ..text import joined
 from .comparison import TAIL
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def text(found: Comparison) -> str:
     lines = [*heading(found), "", *_table(found.rows)]
     if found.first is not None:
         lines += ["", *first_difference(found)]
-    return "\n".join([*lines, "", _verdict(found)])
+    return joined([*lines, "", *_verdict(found).split("\n")])
 
 
 def heading(found: Comparison) -> list[str]:
@@ -109,7 +110,7 @@ def _verdict(found: Comparison) -> str:
         worst = min(real, key=lambda row: row.agreement.sqnr if row.agreement else math.inf)
         assert worst.agreement is not None
         lines.append(f"integers beside floats: least SQNR {worst.agreement.sqnr:.1f} dB, of '{worst.here}'")
-    return "\n".join(lines) or "nothing could be compared"
+    return joined(lines) or "nothing could be compared"
 
 
 def to_json(found: Comparison) -> dict[str, Any]:

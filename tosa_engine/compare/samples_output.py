@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ..text import joined
 from .output import explanation, finite, first_difference, heading, largest, sides
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def text(found: SamplesComparison) -> str:
     lines = [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
     if found.example is not None:
         lines += ["", f"sample {found.at}:", *first_difference(found.example)]
-    return "\n".join([*lines, "", _verdict(found)])
+    return joined([*lines, "", *_verdict(found).split("\n")])
 
 
 def _table(tallies: Sequence[Tally]) -> list[str]:
@@ -62,7 +63,7 @@ def _verdict(found: SamplesComparison) -> str:
         assert worst.worst_row.agreement is not None
         least = f"{worst.worst_row.agreement.sqnr:.1f} dB, of '{worst.here}' in sample {worst.worst}"
         lines.append(f"integers beside floats: least SQNR {least}")
-    return "\n".join(lines) or "nothing could be compared"
+    return joined(lines) or "nothing could be compared"
 
 
 def to_json(found: SamplesComparison) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ..kernels.work import Effect
+from ..text import joined
 from .steps import name_of
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def text(found: Facts) -> str:
         lines.append(f"the plan runs {found['parts']} times, on a part of the batch each; {who}")
     for name, region in found.get("regions", {}).items():
         lines += [f"region '{name}':", *_lines(region)]
-    return "\n".join(lines)
+    return joined(lines)
 
 
 HEAD = f"{'step':>4} {'units':>6} {'est. us':>9} {'read':>11} {'constant':>11} {'written':>11} {'scratch':>9}  "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ..text import joined
 from .findings import DEPENDS, PROVED, VIOLATED
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def text(ranges: Ranges, notes: Mapping[tuple[str, str], Note]) -> str:
         lines.append(_line(row, widths))
         note = notes.get((finding.node, finding.label))
         lines += [f"    {note.text}"] if note is not None else []
-    return "\n".join([*lines, summary(ranges)])
+    return joined([*lines, summary(ranges)])
 
 
 def summary(ranges: Ranges) -> str:

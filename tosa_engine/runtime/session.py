@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..check import validate
-from ..errors import DataError, RequireViolation, TosaEngineError, UsageError, raise_all
+from ..check import nesting, validate
+from ..errors import DataError, RequireViolation, TosaEngineError, Unsupported, UsageError, raise_all
 from ..feeds import check_feeds, unsigned_borders
 from ..graph import Graph
 from ..plan import Plan, Step, expand, make_plan
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     Watched = tuple[Watcher, frozenset[str]]
 
 MOST_THREADS: Final = 16
+DEEPEST: Final = 64  # regions in each other: each takes some of the frames that Python allows
 PLANS: Final = 4  # kept, by the set of probed tensors
 
 
@@ -87,6 +88,9 @@ class Session:
         self.checked = checked
         given = path_or_graph if isinstance(path_or_graph, Graph) else _load(path_or_graph)
         validate(given, target)
+        if nesting(given) > DEEPEST:
+            deep = f"control flow nested {nesting(given)} deep, of which {DEEPEST} are run at most"
+            raise Unsupported(deep, label="RUN.nesting")
         self.graph = expand(given)
         self._fed = list(self.graph.inputs)
         unsigned = unsigned_borders(self.graph)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from ..arrays import read_header
+from ..arrays import DAMAGED, Header, check_packing, check_size, read_header
 from ..errors import DataError
 from ..types import count
 
@@ -38,17 +37,24 @@ Sample = dict[str, "Array"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An array in a file, by its header: `key` is its name in an .npz, "" in an .npy."""
+    """An array in a file, by its header and the bytes of its elements: `key` is its name in an .npz, "" in an .npy."""
 
     file: Path
     key: str
-    shape: Shape
-    dtype: np.dtype[np.generic]
-    fortran: bool
+    header: Header
+    size: int
 
     @property
     def label(self) -> str:
-        return f"{self.file}, array '{self.key}'" if self.key else str(self.file)
+        return self.header.where
+
+    @property
+    def shape(self) -> Shape:
+        return self.header.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.header.stored
 
 
 class Samples(Protocol):
@@ -165,24 +171,24 @@ def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
 def _entries(file: Path) -> list[Entry]:
     if file.suffix == ".npy":
         with file.open("rb") as stream:
-            return [_header(file, "", stream)]
+            return [_entry(file, "", stream, file.stat().st_size)]
     if file.suffix != ".npz":
         raise DataError(f"{file}: data is an .npz, an .npy, or a folder of them or of pictures")
     try:
         with zipfile.ZipFile(file) as archive:
             found = []
-            for member in archive.namelist():
+            for member in archive.infolist():
+                check_packing(member, str(file))
                 with archive.open(member) as stream:
-                    found.append(_header(file, member.removesuffix(".npy"), stream))
+                    found.append(_entry(file, member.filename.removesuffix(".npy"), stream, member.file_size))
             return found
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except DAMAGED as error:
         raise DataError(f"{file}: not an .npz file, or damaged: {error}") from error
 
 
-def _header(file: Path, key: str, stream: IO[bytes]) -> Entry:
-    where = f"{file}, array '{key}'" if key else str(file)
-    dtype, shape, fortran, _ = read_header(stream, where)
-    return Entry(file, key, shape, dtype, fortran)
+def _entry(file: Path, key: str, stream: IO[bytes], size: int) -> Entry:
+    header, start = read_header(stream, f"{file}, array '{key}'" if key else str(file))
+    return Entry(file, key, header, size - start)
 
 
 def _fits(entry: Entry, tensor: Tensor) -> bool:
@@ -222,6 +228,7 @@ def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, kinds: str
             f"{named.label}: shape {list(named.shape)} is not a number of samples of shape {list(tensor.shape or ())}",
             tensor=name,
         )
+    check_size(named.header, named.size)
     return named
 
 
@@ -246,9 +253,9 @@ class _Reader:
             self._stream: IO[bytes] = stack.enter_context(archive.open(member))
         else:
             self._stream = stack.enter_context(entry.file.open("rb"))
-        _header(entry.file, entry.key, self._stream)
+        read_header(self._stream, entry.label)
         self._next = 0
-        if entry.fortran:  # samples aren't contiguous in it
+        if entry.header.fortran:  # samples aren't contiguous in it
             flat = np.frombuffer(self._bytes(count(entry.shape)), entry.dtype)
             self._whole = flat.reshape(entry.shape, order="F")
         self._size = count(entry.shape) // max(number, 1)
@@ -266,7 +273,7 @@ class _Reader:
         wanted = elements * self.entry.dtype.itemsize
         try:
             data = self._stream.read(wanted)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except DAMAGED as error:
             raise DataError(f"{self.entry.label}: damaged: {error}") from error
         if len(data) < wanted:
             raise DataError(f"{self.entry.label}: the file ends before its last sample")

@@ -17,8 +17,6 @@ from ..numerics.float_formats import FORMATS, round_to
 if TYPE_CHECKING:
     from ..types import Array, DType, Shape
 
-_MAX_RANK = 32  # of every numpy that we support, and MAX_RANK of level none
-
 
 class ValueProblem(ValueError):
     """Bytes and format, or values and format, don't fit; the caller knows whose they are."""
@@ -40,8 +38,10 @@ def decode(raw: bytes | memoryview, dtype: DType, shape: Shape) -> Array:
         ValueProblem: too few bytes, other bytes than zero beyond the last element, a shape that no array can have, or
             a bool that is neither 0 nor 1.
     """
-    if len(shape) > _MAX_RANK or any(d < 0 for d in shape):
-        raise ValueProblem(f"constant data needs a shape of at most {_MAX_RANK} dimensions >= 0, got {list(shape)}")
+    if len(shape) > types.MAX_RANK or any(d < 0 for d in shape):
+        raise ValueProblem(
+            f"constant data needs a shape of at most {types.MAX_RANK} dimensions >= 0, got {list(shape)}"
+        )
     count = types.count(shape)
     size = byte_size(dtype, count)
     if len(raw) < size:
@@ -51,8 +51,9 @@ def decode(raw: bytes | memoryview, dtype: DType, shape: Shape) -> Array:
         found = f"{len(raw)}, and the rest isn't zero"
         raise ValueProblem(f"shape {list(shape)} of {dtype} needs {size} bytes of data, got {found}")
     if count == 0:
-        if types.count(tuple(d for d in shape if d)) > 1 << 48:
-            raise ValueProblem(f"shape {list(shape)} is beyond any array")
+        problem = types.impossible(shape)
+        if problem:
+            raise ValueProblem(problem)
         return np.zeros(shape, dtype.storage)
     return _decode(np.frombuffer(raw, np.uint8, size), dtype, count).reshape(shape)
 

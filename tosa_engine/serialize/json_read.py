@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..errors import ParseError
+from ..text import NAME, shown
 from . import schema, versions
-from .schema import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ class Parser:
         field = table.field(name)
         if field is None:
             known = ", ".join(f.name for f in table.fields) or "none"
-            raise self.error(f"{table.name} has no field '{shown(name)}'; its fields: {known}", at)
+            raise self.error(f"{table.name} has no field '{shown(name, NAME)}'; its fields: {known}", at)
         if name in record:
             raise self.error(f"the field '{name}' stands here twice", at)
         self._expect(":", "':'")
@@ -179,7 +179,7 @@ class Parser:
         name = self._string(field.name)
         value = schema.union_code(name)
         if value is None:
-            raise self.error(f"no operator has attributes called '{shown(name)}'", start)
+            raise self.error(f"no operator has attributes called '{shown(name, NAME)}'", start)
         return value
 
     def _string_field(self, field: Field, record: Record) -> str:
@@ -203,7 +203,7 @@ class Parser:
         if numbers and (min(numbers) < low or max(numbers) > high):
             words = re.finditer("-?[0-9]+", match.group())
             wrong = next(w for w in words if not low <= int(w.group()) <= high)
-            message = f"{field.name}: {shown(wrong.group())} isn't within {low} to {high}"
+            message = f"{field.name}: {shown(wrong.group(), NAME)} isn't within {low} to {high}"
             raise self.error(message, match.start() + wrong.start())
         self.at = match.end() + 1
         return numbers
@@ -297,4 +297,4 @@ class Parser:
 
 
 def _unknown_name(enum: Enumeration, name: str) -> str:
-    return f"'{shown(name)}' isn't one of {enum.name}: {', '.join(enum.values)}"
+    return f"'{shown(name, NAME)}' isn't one of {enum.name}: {', '.join(enum.values)}"

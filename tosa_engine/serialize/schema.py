@@ -186,12 +186,6 @@ def union_code(name: str) -> int | None:
     return 0 if name == "NONE" else _UNION.get(name.upper())
 
 
-def shown(name: str) -> str:
-    """A name from a file as errors show it: on one line, and not without end."""
-    clear = "".join(c if c.isprintable() else "?" for c in name[:200])
-    return clear if len(name) <= 200 else f"{clear}..."
-
-
 def operator_name(code: int) -> str:
     """The operator's name; numbers that this schema lacks are kept as `OP_<number>`."""
     return OP.name_of(code) or f"OP_{code}"

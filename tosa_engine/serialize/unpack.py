@@ -8,8 +8,8 @@ from .. import types
 from ..errors import DataError, Unsupported
 from ..graph import Block, Graph, Location, Operator, Region, Tensor
 from ..spec import TABLE
+from ..text import NAME, shown
 from . import data, schema, variables, versions
-from .schema import shown
 
 if TYPE_CHECKING:
     from ..spec.table import Attribute, OpSpec
@@ -37,7 +37,7 @@ class _Unpacker:
         self.scaled: list[str] = []
 
     def error(self, message: str, *, node: str = "", tensor: str = "") -> DataError:
-        return DataError(f"{self.file}: {self.where}{message}", node=shown(node), tensor=shown(tensor))
+        return DataError(f"{self.file}: {self.where}{message}", node=node, tensor=tensor)
 
     def graph(self, root: Record, graph: Graph) -> Graph:
         names: set[str] = set()
@@ -49,7 +49,7 @@ class _Unpacker:
                 region.blocks.append(self._block(inner, Block(name), region))
                 self.where = ""
             if not region.blocks:
-                raise self.error(f"region '{shown(region.name)}' has no blocks")
+                raise self.error(f"region '{shown(region.name, NAME)}' has no blocks")
             graph.regions.append(region)
         if not graph.regions:
             raise self.error("the graph has no regions")
@@ -60,20 +60,19 @@ class _Unpacker:
 
     def _scaled_problem(self, graph: Graph) -> Unsupported:
         unknown = sorted({op.op for _, block in graph.blocks() for op in block.operators} - set(TABLE))
-        message = (
-            f"{self.file}: block-scaled tensors (TOSA 1.1 draft) aren't supported: {shown(', '.join(self.scaled))}"
-        )
-        return Unsupported(f"{message}; operators that aren't supported: {shown(', '.join(unknown)) or 'none'}")
+        scaled, others = shown(", ".join(self.scaled), NAME), shown(", ".join(unknown), NAME) or "none"
+        message = f"{self.file}: block-scaled tensors (TOSA 1.1 draft) aren't supported: {scaled}"
+        return Unsupported(f"{message}; operators that aren't supported: {others}")
 
     def _fresh_name(self, record: Record, what: str, taken: set[str]) -> str:
         name: str = record.get("name", "")
         if name in taken:
-            raise self.error(f"two {what}s are called '{shown(name)}'")
+            raise self.error(f"two {what}s are called '{shown(name, NAME)}'")
         taken.add(name)
         return name
 
     def _block(self, record: Record, block: Block, region: Region) -> Block:
-        self.where = f"region '{shown(region.name)}', block '{shown(block.name)}': "
+        self.where = f"region '{shown(region.name, NAME)}', block '{shown(block.name, NAME)}': "
         operators = record.get("operators", ())
         constants = {n for op in operators if op.get("op") in _CONSTANT_CODES for n in op.get("outputs", ())}
         for kind, read_one in (("tensors", self._tensor), ("shapes", self._shape)):
@@ -82,13 +81,13 @@ class _Unpacker:
                 if not name:
                     raise self.error("a tensor has no name")
                 if name in block.tensors:
-                    raise self.error(f"two tensors are called '{shown(name)}'")
+                    raise self.error(f"two tensors are called '{shown(name, NAME)}'")
                 block.tensors[name] = read_one(inner, name, name in constants)
         block.inputs, block.outputs = list(record.get("inputs", ())), list(record.get("outputs", ()))
         for side, names in (("inputs", block.inputs), ("outputs", block.outputs)):
             missing = [n for n in names if n not in block.tensors]
             if missing:
-                raise self.error(f"{side} that are no tensors of the block: {shown(', '.join(missing))}")
+                raise self.error(f"{side} that are no tensors of the block: {shown(', '.join(missing), NAME)}")
         if len(set(block.inputs)) < len(block.inputs):
             raise self.error("the same tensor stands twice in the inputs")
         for inner in operators:

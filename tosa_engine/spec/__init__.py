@@ -70,20 +70,17 @@ def is_constant(operator: Operator) -> bool:
 
 
 def macs_of(operator: Operator, block: Block) -> int:
-    """Multiply-accumulates of an operator: each of its weights, once at every position. 0 where shapes aren't known."""
+    """Multiply-accumulates of an operator: each of its weights, once at every position. 0 where shapes aren't known,
+    or the operator isn't legal."""
     weight = traits_of(operator).weight
     if weight is None:
         return 0
-    entry, names = TABLE[operator.op], (*operator.inputs, *operator.outputs)
-    shapes = {a.name: block.tensors[n].shape for a, n in zip(entry.arguments, names, strict=True)}
-    sizes = {
-        letter: size for name, shape in shapes.items()
-        for letter, size in zip(entry.letters(name), shape or (), strict=False)
-    }  # fmt: skip
-    weights = shapes[weight.argument]
-    if weights is None or not sizes.keys() >= set(weight.positions):
+    binding = bind(TABLE[operator.op], operator, block.tensors)
+    sizes = binding.call.names
+    if binding.problems or not sizes.keys() >= set(weight.positions):
         return 0
-    return weight.products(weights, sizes)
+    shape = binding.call.tensor(weight.argument).shape
+    return 0 if shape is None else weight.products(shape, sizes)
 
 
 __all__ = [
