@@ -75,7 +75,10 @@ def matmul(g: Writer, x: Tensor, y: Tensor) -> Tensor:
         x3, y3 = _spread(g, x, batch), _spread(g, y, batch)
     zero = g.scalar(0, x.dtype)
     shape = (shape_of(x3)[0], shape_of(x3)[1], right[-1])
-    product = g.operator("MATMUL", [x3, y3, zero, zero], shape, sums_of(x)[0])
+    output = types.fp32 if x.dtype is types.bf16 else sums_of(x)[0]  # MATMUL has no bf16 results
+    product = g.operator("MATMUL", [x3, y3, zero, zero], shape, output)
+    if x.dtype is types.bf16:
+        product = g.operator("CAST", [product], shape, types.bf16)
     return g.reshape(product, (*batch, left[-2], right[-1]))
 
 

@@ -137,7 +137,7 @@ class Scope:
         inputs = [self.find(name) if name else None for name in self._given(node)]
         results = self._called(node, inputs)
         for name, value in zip(node.output, results, strict=False):
-            if name:
+            if name and value is not None:
                 model.comes_from(value, label_of(node), inputs)
                 model.writer.finish(self.prefix + name, value)
                 self.values[name] = value
@@ -151,7 +151,7 @@ class Scope:
                     raise GraphError(f"reads '{name}', which nothing before it computes") from None
         return list(node.input)
 
-    def _called(self, node: Any, inputs: list[Value | None]) -> list[Value]:
+    def _called(self, node: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
         """The results of a node: computed, mapped, or those of its body."""
         model, domain = self.model, domain_of(node.domain)
         function = model.functions.get((domain, node.op_type))
@@ -180,7 +180,8 @@ class Scope:
             raise Unsupported("this operator isn't supported" if schema is not None else "this operator is unknown")
         return self._of_body(node, body, inputs)
 
-    def _of_body(self, node: Any, body: bodies.Body, inputs: list[Value | None]) -> list[Value]:
+    def _of_body(self, node: Any, body: bodies.Body, inputs: list[Value | None]) -> list[Value | None]:
+        """The results of a body; None where the node doesn't want one."""
         names = dict.fromkeys(body.inputs)
         values: dict[str, Value | None] = {**names, **dict(zip(body.inputs, inputs, strict=False))}
         given = {**body.defaults, **{one.name: one for one in node.attribute}}
@@ -189,7 +190,9 @@ class Scope:
         inner.depth = self.depth + 1
         if inner.depth > bodies.DEEPEST:
             raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
-        return inner.results(body.nodes, body.outputs[: len(node.output)])
+        wanted = [name if given else "" for name, given in zip(body.outputs, node.output, strict=False)]
+        found = iter(inner.results(body.nodes, [name for name in wanted if name]))
+        return [next(found) if name else None for name in wanted]
 
     def branch(self, graph: Any, inputs: Sequence[Value], name: str) -> list[Value]:
         """The outputs of a graph that is an attribute, given its inputs."""

@@ -301,9 +301,11 @@ def converted(call: Call, value: Value, wanted: Element) -> Value:
     if given.is_integer:
         x = call.cast(x, types.i32) if x.dtype is not types.i8 and x.dtype is not types.i16 else x
         return value_of(call.cast(call.cast(x, types.fp32), wanted.carrier), wanted)
-    narrow = {types.fp8e4m3, types.fp8e5m2}
-    through = x.dtype in narrow and wanted.carrier in narrow
-    return value_of(call.cast(call.cast(x, types.fp32) if through else x, wanted.carrier), wanted)
+    narrow = {types.fp8e4m3: 448.0, types.fp8e5m2: 57344.0}
+    x = call.cast(x, types.fp32) if x.dtype in narrow and wanted.carrier in narrow else x
+    if wanted.carrier in narrow and call.attribute("saturate", 1):
+        x = g.clamp(x, -narrow[wanted.carrier], narrow[wanted.carrier])
+    return value_of(call.cast(x, wanted.carrier), wanted)
 
 
 def same(call: Call) -> Sequence[Any]:

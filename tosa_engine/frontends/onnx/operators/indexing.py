@@ -1,23 +1,35 @@
-"""Operators that look up elements by indices, which may count from the end."""
+"""Operators that look up or replace elements by indices, which may count from the end.
+
+GATHER and SCATTER of TOSA move rows by one index. Several indices become one: the place in the flattened tensor.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from .... import types
-from ....errors import Unsupported
+from ....errors import GraphError, Unsupported
 from ....lower import elementary
+from ....lower.elementary import chosen, compared, number
 from ....lower.layout import gather as lower_gather
+from ....lower.layout import gathered, tiled
+from ....lower.views import shape_of
+from ..elements import INT64
+from ..values import Value
 from ..writer import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ....graph import Tensor
+    from ....lower.writer import Writer
     from ..call import Call
-    from ..values import Value
+
+MOST_UPDATES: Final = 4096  # that are added one after the other
+REDUCTIONS: Final = {"add": "ADD", "mul": "MUL", "max": "MAXIMUM", "min": "MINIMUM"}
 
 
 def gather(call: Call) -> Value:
@@ -27,19 +39,127 @@ def gather(call: Call) -> Value:
 
 
 def indices(call: Call, index: int, extent: int) -> Tensor:
-    """Indices from 0 on. Raises Unsupported where known ones leave the axis."""
+    """Indices from 0 on. Raises GraphError where known ones leave the axis."""
     given = call.value(index)
     if given.data is not None:
         if given.data.size and not (-extent <= given.data.min() and given.data.max() < extent):
-            raise Unsupported(f"indices from {given.data.min()} to {given.data.max()} of an axis of {extent}")
+            raise GraphError(f"indices from {given.data.min()} to {given.data.max()} of an axis of {extent}")
         return call.g.const(np.where(given.data < 0, given.data + extent, given.data), types.i32)
-    return from_start(call, call.wide(index), extent)
+    return from_start(call.g, call.wide(index), extent)
 
 
-def from_start(call: Call, x: Tensor, extent: int) -> Tensor:
+def from_start(g: Writer, x: Tensor, extent: int) -> Tensor:
+    negative = compared(g, "GREATER", number(g, 0, x), x)
+    return chosen(g, negative, elementary.plus(g, x, extent), x)
+
+
+def gather_elements(call: Call) -> Value:
+    """output[i, j, k] = data[index[i, j, k], j, k] for axis 0."""
+    shape, wanted = call.shape(0), call.shape(1)
+    axis = call.axis(call.attribute("axis", 0), len(shape))
+    return value_of(_looked_up(call, call.tensor(0), _element_places(call, 1, shape, wanted, axis)), call.element())
+
+
+def _element_places(call: Call, index: int, shape: Sequence[int], wanted: Sequence[int], axis: int) -> Tensor:
+    """The places in the flattened tensor that indices along an axis mean."""
+    g, strides = call.g, _strides(shape)
+    found = indices(call, index, shape[axis])
+    grid = np.zeros(wanted, np.int64)
+    for other, extent in enumerate(wanted):
+        if other != axis:
+            grid += (np.arange(extent) * strides[other]).reshape([-1 if i == other else 1 for i in range(len(wanted))])
+    along = elementary.times(g, found, strides[axis]) if strides[axis] != 1 else found
+    return g.binary("ADD", along, g.const(grid, types.i32)) if grid.any() else along
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def _looked_up(call: Call, x: Tensor, places: Tensor) -> Tensor:
+    """Elements of the flattened tensor."""
+    g, count, wanted = call.g, math.prod(shape_of(x)), math.prod(shape_of(places))
+    found = gathered(g, g.reshape(x, (1, count, 1)), g.reshape(places, (1, wanted)))
+    return g.reshape(found, shape_of(places))
+
+
+def gather_nd(call: Call) -> Value:
+    """The last axis of the indices is a place in the axes behind the batch."""
+    g, shape, given = call.g, call.shape(0), call.shape(1)
+    batch = call.attribute("batch_dims", 0)
+    groups, rows, rest = math.prod(shape[:batch]), shape[batch : batch + given[-1]], shape[batch + given[-1] :]
+    places = _row_places(call, 1, rows)
+    values = g.reshape(call.tensor(0), (groups, math.prod(rows), math.prod(rest)))
+    found = gathered(g, values, g.reshape(places, (groups, math.prod(given[:-1]) // groups)))
+    return value_of(g.reshape(found, (*given[:-1], *rest)), call.element())
+
+
+def _row_places(call: Call, index: int, extents: Sequence[int]) -> Tensor:
+    """The places in the flattened leading axes that the last axis of the indices means."""
+    g, given, strides = call.g, call.value(index), _strides(extents)
+    if len(extents) != given.shape[-1]:
+        raise GraphError(f"indices of {given.shape[-1]} axes, of which the tensor has {len(extents)}")
+    if given.data is not None:
+        from_zero = np.where(given.data < 0, given.data + np.array(extents), given.data)
+        if given.data.size and ((from_zero < 0) | (from_zero >= np.array(extents))).any():
+            raise GraphError(f"indices outside of shape {list(extents)}")
+        return g.const((from_zero * np.array(strides)).sum(-1), types.i32)
+    total: Tensor | None = None
+    whole, last = call.wide(index), len(given.shape) - 1
+    for i, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
+        part = g.reshape(g.section(whole, last, i, 1), given.shape[:-1])
+        part = elementary.times(g, from_start(g, part, extent), stride)
+        total = part if total is None else g.binary("ADD", total, part)
+    assert total is not None
+    return total
+
+
+def scatter_elements(call: Call) -> Value:
+    shape, wanted = call.shape(0), call.shape(1)
+    axis = call.axis(call.attribute("axis", 0), len(shape))
+    places = _element_places(call, 1, shape, wanted, axis)
+    count, size = math.prod(shape), math.prod(wanted)
     g = call.g
-    negative = elementary.compared(g, "GREATER", elementary.number(g, 0, x), x)
-    return elementary.chosen(g, negative, g.binary("ADD", x, elementary.number(g, extent, x)), x)
+    found = _scattered(
+        call, g.reshape(call.tensor(0), (1, count, 1)), g.reshape(places, (1, size)),
+        g.reshape(call.tensor(2), (1, size, 1)),
+    )  # fmt: skip
+    return value_of(g.reshape(found, shape), call.element())
+
+
+def scatter_nd(call: Call) -> Value:
+    g, shape, given = call.g, call.shape(0), call.shape(1)
+    rows, rest = shape[: given[-1]], shape[given[-1] :]
+    places = _row_places(call, 1, rows)
+    count, size, width = math.prod(rows), math.prod(given[:-1]), math.prod(rest)
+    found = _scattered(
+        call, g.reshape(call.tensor(0), (1, count, width)), g.reshape(places, (1, size)),
+        g.reshape(call.tensor(2), (1, size, width)),
+    )  # fmt: skip
+    return value_of(g.reshape(found, shape), call.element())
+
+
+def _scattered(call: Call, values: Tensor, places: Tensor, updates: Tensor) -> Tensor:
+    """Rows replaced by SCATTER, which wants every place once; with a reduction, one update after the other."""
+    g, how = call.g, call.attribute("reduction", "none")
+    if how == "none" and values.dtype is not types.bool_:
+        return g.operator("SCATTER", [values, places, updates], shape_of(values))
+    if how == "none":
+        narrow = [call.cast(t, types.i8) for t in (values, updates)]
+        return call.cast(g.operator("SCATTER", [narrow[0], places, narrow[1]], shape_of(values)), types.bool_)
+    if how not in REDUCTIONS:
+        raise GraphError(f"the reduction '{how}'")
+    count, rows = shape_of(updates)[1], shape_of(values)[1]
+    if count > MOST_UPDATES:
+        raise Unsupported(f"{count} updates with a reduction; {MOST_UPDATES} at most are done one after the other")
+    integer = call.element().is_integer
+    x, more = (call.cast(t, types.i32) if integer else t for t in (values, updates))
+    counter = g.const(np.arange(rows).reshape(1, rows, 1), types.i32)
+    for i in range(count):
+        here = compared(g, "EQUAL", counter, g.reshape(g.section(places, 1, i, 1), (1, 1, 1)))
+        changed = g.binary(REDUCTIONS[how], x, g.section(more, 1, i, 1))
+        x = chosen(g, here, changed, x)
+    return call.cast(x, values.dtype)
 
 
 def one_hot(call: Call) -> Value:
@@ -47,19 +167,127 @@ def one_hot(call: Call) -> Value:
     g, shape = call.g, call.shape(0)
     depth = int(call.known(1, "the depth").reshape(-1)[0])
     axis = call.axis(call.attribute("axis", -1), len(shape) + 1)
-    places = from_start(call, _whole(call, 0), depth)
+    places = from_start(g, call.cast(call.tensor(0), types.i32), depth)
     places = g.reshape(places, (*shape[:axis], 1, *shape[axis:]))
     counter = g.const(np.arange(depth).reshape((1,) * axis + (-1,) + (1,) * (len(shape) - axis)), types.i32)
-    found = elementary.compared(g, "EQUAL", places, counter)
-    values = call.tensor(2)
-    rank = len(shape) + 1
+    values, rank = call.tensor(2), len(shape) + 1
     off, on = (g.reshape(g.section(values, 0, i, 1), (1,) * rank) for i in (0, 1))
-    return value_of(elementary.chosen(g, found, on, off), call.element(2))
+    return value_of(chosen(g, compared(g, "EQUAL", places, counter), on, off), call.element(2))
 
 
-def _whole(call: Call, index: int) -> Tensor:
-    x = call.tensor(index)
-    return call.cast(x, types.i32)
+def hardmax(call: Call) -> Value:
+    """1 at the first maximum of an axis; before operator set 13, of all axes from `axis` on."""
+    g, x, shape = call.g, call.tensor(0), call.shape(0)
+    axis = call.axis(call.attribute("axis", 1 if call.version < 13 else -1), len(shape))
+    flat = x
+    if call.version < 13:
+        flat, axis = g.reshape(x, (math.prod(shape[:axis]), math.prod(shape[axis:]))), 1
+    extents = shape_of(flat)
+    first = g.operator(
+        "ARGMAX", [flat], extents[:axis] + extents[axis + 1 :], types.i32, axis=axis, nan_mode="PROPAGATE"
+    )
+    first = g.reshape(first, (*extents[:axis], 1, *extents[axis + 1 :]))
+    inner = [-1 if i == axis else 1 for i in range(len(extents))]
+    here = compared(g, "EQUAL", first, g.const(np.arange(extents[axis]).reshape(inner), types.i32))
+    rank = len(extents)
+    return value_of(
+        g.reshape(chosen(g, here, g.scalar(1, x.dtype, rank), g.scalar(0, x.dtype, rank)), shape), call.element()
+    )
 
 
-OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {"Gather": gather, "OneHot": one_hot}
+def top_k(call: Call) -> list[Value]:
+    """Ranks by counting: an element's place is how many are before it, larger ones and equal ones with a lower index."""
+    g, shape = call.g, call.shape(0)
+    k = int(call.known(1, "k").reshape(-1)[0]) if call.version > 1 and call.has(1) else call.attributes["k"]
+    axis = call.axis(call.attribute("axis", -1), len(shape))
+    extent, rank = shape[axis], len(shape)
+    if not 1 <= k <= extent:
+        raise GraphError(f"the {k} largest of {extent}")
+    if extent * extent * (math.prod(shape) // extent) > 1 << 26:
+        raise Unsupported(f"the order of {extent} elements")
+    order = [i for i in range(rank) if i != axis] + [axis]
+    rows = math.prod(shape) // extent
+    x = g.reshape(g.transpose(call.tensor(0), order), (rows, extent))
+    x = call.cast(x, types.i32) if call.element().is_integer else x
+    left, right = g.reshape(x, (rows, extent, 1)), g.reshape(x, (rows, 1, extent))  # what is ranked, the others
+    larger = bool(call.attribute("largest", 1))
+    before = compared(g, "GREATER", *((right, left) if larger else (left, right)))
+    earlier = g.const(np.tri(extent, k=-1, dtype=bool)[None], types.bool_)
+    tied = compared(g, "LOGICAL_AND", compared(g, "EQUAL", left, right), earlier)
+    ahead = compared(g, "LOGICAL_OR", before, tied)
+    ones = chosen(g, ahead, g.scalar(1, types.i32, 3), g.scalar(0, types.i32, 3))
+    ranks = g.reshape(g.reduce("REDUCE_SUM", ones, 2), (rows, extent))
+    slots = tiled(g, g.const(np.arange(extent)[None], types.i32), (rows, 1))
+    at = g.operator(
+        "SCATTER", [g.const(np.zeros((rows, extent, 1)), types.i32), ranks, g.reshape(slots, (rows, extent, 1))],
+        (rows, extent, 1),
+    )  # fmt: skip
+    best = g.section(at, 1, 0, k)
+    values = gathered(g, g.reshape(x, (rows, extent, 1)), g.reshape(best, (rows, k)))
+    kept = [shape[i] for i in order[:-1]]
+    turned = [order.index(i) for i in range(rank)]
+    found = [g.transpose(g.reshape(one, (*kept, k)), turned) for one in (values, best)]
+    first = call.wrapped(found[0], call.element()) if call.element().is_integer else value_of(found[0], call.element())
+    return [first, Value(INT64, shape_of(found[1]), None, found[1])]
+
+
+def reverse_sequence(call: Call) -> Value:
+    """The first elements of each sample, as many as its length, in the other order."""
+    g, shape = call.g, call.shape(0)
+    time, batch = call.attribute("time_axis", 0), call.attribute("batch_axis", 1)
+    steps = np.arange(shape[time]).reshape([-1 if i == time else 1 for i in range(2)])
+    lengths = g.reshape(call.wide(1), [shape[batch] if i == batch else 1 for i in range(2)])
+    counter = g.const(steps, types.i32)
+    inside = compared(g, "GREATER", lengths, counter)
+    back = g.binary("SUB", elementary.plus(g, lengths, -1), counter)
+    wide = tuple(max(m, n) for m, n in zip(shape_of(lengths), shape_of(counter), strict=True))
+    places = chosen(g, inside, back, tiled(g, counter, [m // n for m, n in zip(wide, shape_of(counter), strict=True)]))
+    rest = math.prod(shape[2:])
+    x = g.transpose(g.reshape(call.tensor(0), (shape[0], shape[1], rest)), (batch, time, 2))
+    found = gathered(g, x, g.transpose(places, (batch, time)))
+    return value_of(g.reshape(g.transpose(found, (1, 0, 2) if batch else (0, 1, 2)), shape), call.element())
+
+
+def cumulative(op: str) -> Callable[[Call], Value]:
+    """Doubling steps: each adds (or multiplies) the tensor moved by 1, 2, 4 ... elements."""
+
+    def operator(call: Call) -> Value:
+        g, shape = call.g, call.shape(0)
+        axis = call.axis(int(call.known(1, "the axis").reshape(-1)[0]), len(shape))
+        integer = call.element().is_integer
+        x = call.wide(0) if integer else call.tensor(0)
+        start = 0 if op == "ADD" else 1
+        if call.attribute("exclusive", 0):
+            x = _moved(g, x, axis, 1, start, reverse=bool(call.attribute("reverse", 0)))
+        step = 1
+        while step < shape[axis]:
+            x = g.binary(op, x, _moved(g, x, axis, step, start, reverse=bool(call.attribute("reverse", 0))))
+            step *= 2
+        return call.wrapped(x, call.element()) if integer else value_of(x, call.element())
+
+    return operator
+
+
+def _moved(g: Writer, x: Tensor, axis: int, step: int, filling: int, *, reverse: bool) -> Tensor:
+    extent, rank = shape_of(x)[axis], len(shape_of(x))
+    amounts = [step if i == axis else 0 for i in range(rank)]
+    none = [0] * rank
+    if reverse:
+        return g.pad(g.section(x, axis, step, extent - step), none, amounts, filling)
+    return g.pad(g.section(x, axis, 0, extent - step), amounts, none, filling)
+
+
+OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
+    "CumProd": cumulative("MUL"),
+    "CumSum": cumulative("ADD"),
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Hardmax": hardmax,
+    "OneHot": one_hot,
+    "ReverseSequence": reverse_sequence,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "TopK": top_k,
+}

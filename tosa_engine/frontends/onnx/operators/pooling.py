@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .... import types
 from ....errors import Unsupported
 from ....lower.pool import average_pool, max_pool
 from ....lower.reductions import mean, reduced
 from ....lower.views import shape_of
 from ....lower.windows import Window
+from ..elements import UINT8
 from ..writer import value_of
 from .windows import windows_of
 
@@ -37,7 +39,13 @@ def average(call: Call) -> Value:
 def maximum(call: Call) -> Value:
     if len(call.outputs) > 1 and call.outputs[1]:
         raise Unsupported("the indices of maxima")
-    return value_of(max_pool(call.g, call.tensor(0), _windows(call), "ignore"), call.element())
+    x = call.tensor(0)
+    if x.dtype is types.i32:
+        if call.element() is not UINT8:
+            raise Unsupported(f"maxima of {call.element()}")
+        found = max_pool(call.g, call.cast(x, types.i16), _windows(call), "ignore")
+        return value_of(call.cast(found, types.i32), UINT8)
+    return value_of(max_pool(call.g, x, _windows(call), "ignore"), call.element())
 
 
 def global_average(call: Call) -> Value:
