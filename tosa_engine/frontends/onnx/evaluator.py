@@ -59,8 +59,15 @@ def _shape(call: Call) -> Array:
     return np.array(shape[slice(call.attribute("start", 0), call.attribute("end"))], np.int64)
 
 
+def _eye_like(call: Call) -> Array:
+    element = BY_CODE.get(call.attribute("dtype", 0), call.element(0))
+    rows, columns = bounded(call.shape(0), element.storage.itemsize)
+    return np.eye(rows, columns, k=call.attribute("k", 0)).astype(element.storage)
+
+
 SHAPES: Final[Mapping[str, Callable[[Call], Array]]] = {  # of any value, which needs not be known
     "Shape": _shape,
+    "EyeLike": _eye_like,
     "Size": lambda call: np.array(math.prod(call.shape(0)), np.int64),
 }
 
@@ -250,6 +257,20 @@ def _reduce(compute: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _extreme(compute: Callable[..., Any], *, largest: bool) -> Callable[..., Any]:
+    """Of no elements the extreme is the other end of the type."""
+
+    def extreme(data: Array, **axes: Any) -> Any:
+        if data.dtype.kind == "f":
+            return compute(data, initial=-np.inf if largest else np.inf, **axes)
+        if data.dtype == bool:
+            return np.any(data, **axes) if largest else np.all(data, **axes)
+        limits = np.iinfo(data.dtype)
+        return compute(data, initial=limits.min if largest else limits.max, **axes)
+
+    return extreme
+
+
 def _where(call: Call, given: Sequence[Array]) -> Array:
     bounded(np.broadcast_shapes(*(one.shape for one in given)), given[1].itemsize)
     return np.where(*given).astype(given[1].dtype)
@@ -275,13 +296,6 @@ def _clip(call: Call, given: Sequence[Array]) -> Array:
     return np.asarray(data if high is None else np.minimum(data, high)).astype(given[0].dtype)
 
 
-def _eye_like(call: Call, given: Sequence[Array]) -> Array:
-    element = BY_CODE.get(call.attribute("dtype", 0), call.element(0))
-    bounded(given[0].shape, element.storage.itemsize)
-    rows, columns = given[0].shape
-    return np.eye(rows, columns, k=call.attribute("k", 0)).astype(element.storage)
-
-
 def _flatten(call: Call, given: Sequence[Array]) -> Array:
     axis = call.attribute("axis", 1)
     axis = axis + given[0].ndim if axis < 0 else axis
@@ -300,6 +314,27 @@ def _cum_sum(call: Call, given: Sequence[Array]) -> Array:
 def _trilu(call: Call, given: Sequence[Array]) -> Array:
     k = int(given[1].reshape(-1)[0]) if len(given) > 1 and given[1] is not None else 0
     return np.triu(given[0], k) if call.attribute("upper", 1) else np.tril(given[0], k)
+
+
+def _mel_weights(call: Call, given: Sequence[Array]) -> Array:
+    """Triangles over the bins of a spectrum, whose corners are equally far apart in mels."""
+    bins, length, rate, low, high = (float(one.reshape(-1)[0]) for one in given)
+    spectrum, count = int(length) // 2 + 1, int(bins)
+    bounded((spectrum, count), 4)
+    least, most = (2595 * np.log10(1 + hertz / 700) for hertz in (low, high))
+    corners = np.arange(count + 2) * ((most - least) / (count + 2)) + least
+    at = np.floor((length + 1) * (700 * (10 ** (corners / 2595) - 1)) / rate).astype(int)
+    found = np.zeros((spectrum, count))
+    for i in range(count):
+        left, centre, right = at[i : i + 3]
+        if centre == left:
+            found[centre, i] = 1
+        else:
+            found[left : centre + 1, i] = (np.arange(left, centre + 1) - left) / (centre - left)
+        if right > centre:
+            found[centre:right, i] = (right - np.arange(centre, right)) / (right - centre)
+    element = BY_CODE[call.attribute("output_datatype", 1)]
+    return found.astype(element.storage)
 
 
 def _scatter_nd(call: Call, given: Sequence[Array]) -> Array:
@@ -343,16 +378,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "Tile": _tile,
     "Where": _where,
     "Clip": _clip,
-    "EyeLike": _eye_like,
     "CumSum": _cum_sum,
     "Trilu": _trilu,
     "ScatterND": _scatter_nd,
     "NonZero": lambda call, given: np.array(np.nonzero(given[0]), np.int64),
+    "MelWeightMatrix": _mel_weights,
     "Mod": _mod,
     "ReduceSum": _reduce(np.sum),
     "ReduceProd": _reduce(np.prod),
-    "ReduceMax": _reduce(np.max),
-    "ReduceMin": _reduce(np.min),
+    "ReduceMax": _reduce(_extreme(np.max, largest=True)),
+    "ReduceMin": _reduce(_extreme(np.min, largest=False)),
     "ReduceMean": _reduce(np.mean),
     **{name: _binary(compute) for name, compute in BINARY.items()},
     **{name: _unary(compute) for name, compute in UNARY.items()},

@@ -1,25 +1,139 @@
-"""If, whose branch is chosen here where its condition is known."""
+"""If, Loop and Scan: what is known before the graph runs is decided here.
+
+A branch is chosen where its condition is known. Loops whose number of steps is known are unrolled.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ....errors import GraphError
+import numpy as np
+
+from ....errors import GraphError, Unsupported
+from ....lower.layout import stacked
+from ..values import Value, known
+from ..writer import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..call import Call
-    from ..values import Value
+
+MOST_STEPS: Final = 4096  # that are unrolled
 
 
 def choose(call: Call) -> list[Value]:
     """A branch that isn't taken is never looked at, and may be wrong."""
-    condition = call.known(0, "the condition")
-    if condition.size != 1:
-        raise GraphError(f"a condition of shape {list(condition.shape)}")
-    name = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
+    name = "then_branch" if _truth(call.known(0, "the condition")) else "else_branch"
     return call.scope.branch(call.attributes[name], [], f"{call.outputs[0]}/{name}")
 
 
-OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {"If": choose}
+def _truth(condition: Any) -> bool:
+    if condition.size != 1:
+        raise GraphError(f"a condition of shape {list(condition.shape)}")
+    return bool(condition.reshape(-1)[0])
+
+
+def loop(call: Call) -> list[Value]:
+    """Unrolled, step by step, as long as the condition is known to hold."""
+    body = call.attributes["body"]
+    states = call.values()[2:] if len(call.inputs) > 2 else []
+    most = int(call.known(0, "the number of steps").reshape(-1)[0]) if call.has(0) else None
+    going = _truth(call.known(1, "the first condition")) if call.has(1) else True
+    scanned: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(states))]
+    step = 0
+    while going and (most is None or step < most):
+        if step == MOST_STEPS:
+            raise Unsupported(f"a loop of more than {MOST_STEPS} steps; so many are unrolled")
+        given = [known(np.array(step, np.int64)), known(np.array(True)), *states]
+        found = call.scope.branch(body, given, f"{call.outputs[0]}/{step}")
+        condition, states = found[0], found[1 : 1 + len(states)]
+        for one, value in zip(scanned, found[1 + len(states) :], strict=True):
+            one.append(value)
+        if condition.data is None:
+            raise Unsupported(f"the condition of step {step + 1} depends on data: {call.scope.way_to(condition)}")
+        going, step = _truth(condition.data), step + 1
+    return [*states, *(_stacked(call, values, 0) for values in scanned)]
+
+
+def _stacked(call: Call, values: Sequence[Value], axis: int) -> Value:
+    """Values along a new axis."""
+    if not values:
+        raise Unsupported("a loop without steps gives nothing to stack")
+    if all(value.is_known for value in values):
+        return known(np.stack([np.asarray(value.data) for value in values], axis))
+    tensors = [call.g.tensor_of(value) for value in values]
+    return value_of(stacked(call.g, tensors, axis), values[0].element)
+
+
+def scan(call: Call) -> list[Value]:
+    """Steps along an axis of the scanned inputs."""
+    if call.version < 9:
+        return _scan_of_samples(call)
+    body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
+    states, inputs = call.values()[: len(call.inputs) - count], call.values()[len(call.inputs) - count :]
+    backwards = call.attribute("scan_input_directions") or [0] * count
+    axes = [call.axis(axis, len(value.shape)) for axis, value in zip(
+        call.attribute("scan_input_axes") or [0] * count, inputs, strict=True
+    )]  # fmt: skip
+    states, scanned = _steps(call, body, states, inputs, axes, backwards)
+    results = len(scanned)
+    turned = call.attribute("scan_output_directions") or [0] * results
+    places = call.attribute("scan_output_axes") or [0] * results
+    found = []
+    for values, back, axis in zip(scanned, turned, places, strict=True):
+        at = call.axis(axis, len(values[0].shape) + 1)
+        found.append(_stacked(call, values[::-1] if back else values, at))
+    return [*states, *found]
+
+
+def _steps(
+    call: Call, body: Any, states: list[Value], inputs: Sequence[Value], axes: Sequence[int], backwards: Sequence[int]
+) -> tuple[list[Value], list[list[Value]]]:
+    """The last states, and what each step gives."""
+    lengths = {value.shape[axis] for value, axis in zip(inputs, axes, strict=True)}
+    if len(lengths) != 1:
+        raise GraphError(f"sequences of different lengths: {sorted(lengths)}")
+    length = lengths.pop()
+    if length > MOST_STEPS:
+        raise Unsupported(f"a loop of {length} steps; {MOST_STEPS} at most are unrolled")
+    scanned: list[list[Value]] = [[] for _ in range(len(body.output) - len(states))]
+    for step in range(length):
+        parts = [
+            _part(call, value, axis, length - 1 - step if back else step)
+            for value, axis, back in zip(inputs, axes, backwards, strict=True)
+        ]
+        found = call.scope.branch(body, [*states, *parts], f"{call.outputs[0]}/{step}")
+        states = found[: len(states)]
+        for one, value in zip(scanned, found[len(states) :], strict=True):
+            one.append(value)
+    return states, scanned
+
+
+def _part(call: Call, value: Value, axis: int, index: int) -> Value:
+    """One element of an axis, without it."""
+    if value.data is not None:
+        return known(np.take(value.data, index, axis))
+    section = call.g.section(call.g.tensor_of(value), axis, index, 1)
+    shape = value.shape[:axis] + value.shape[axis + 1 :]
+    return value_of(call.g.reshape(section, shape), value.element)
+
+
+def _scan_of_samples(call: Call) -> list[Value]:
+    """Operator set 8: the first axis of everything is the sample, the second one is scanned."""
+    body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
+    if call.has(0):
+        raise Unsupported("lengths of sequences")
+    given = [value for value in call.inputs[1:] if value is not None]
+    states, inputs = given[: len(given) - count], given[len(given) - count :]
+    backwards = call.attribute("directions") or [0] * count
+    rows: list[list[Value]] = []
+    for sample in range(inputs[0].shape[0]):
+        own = [_part(call, value, 0, sample) for value in inputs]
+        first = [_part(call, value, 0, sample) for value in states]
+        last, scanned = _steps(call, body, first, own, [0] * count, backwards)
+        rows.append([*last, *(_stacked(call, values, 0) for values in scanned)])
+    return [_stacked(call, list(column), 0) for column in zip(*rows, strict=True)]
+
+
+OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {"If": choose, "Loop": loop, "Scan": scan}

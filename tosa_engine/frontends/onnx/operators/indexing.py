@@ -16,6 +16,7 @@ from ....lower import elementary
 from ....lower.elementary import chosen, compared, number
 from ....lower.layout import gather as lower_gather
 from ....lower.layout import gathered, tiled
+from ....lower.ranking import extremes
 from ....lower.views import shape_of
 from ..elements import INT64
 from ..values import Value
@@ -196,39 +197,13 @@ def hardmax(call: Call) -> Value:
 
 
 def top_k(call: Call) -> list[Value]:
-    """Ranks by counting: an element's place is how many are before it, larger ones and equal ones with a lower index."""
-    g, shape = call.g, call.shape(0)
+    """In order, whatever `sorted` says; equal values stay in their order."""
     k = int(call.known(1, "k").reshape(-1)[0]) if call.version > 1 and call.has(1) else call.attributes["k"]
-    axis = call.axis(call.attribute("axis", -1), len(shape))
-    extent, rank = shape[axis], len(shape)
-    if not 1 <= k <= extent:
-        raise GraphError(f"the {k} largest of {extent}")
-    if extent * extent * (math.prod(shape) // extent) > 1 << 26:
-        raise Unsupported(f"the order of {extent} elements")
-    order = [i for i in range(rank) if i != axis] + [axis]
-    rows = math.prod(shape) // extent
-    x = g.reshape(g.transpose(call.tensor(0), order), (rows, extent))
-    x = call.cast(x, types.i32) if call.element().is_integer else x
-    left, right = g.reshape(x, (rows, extent, 1)), g.reshape(x, (rows, 1, extent))  # what is ranked, the others
-    larger = bool(call.attribute("largest", 1))
-    before = compared(g, "GREATER", *((right, left) if larger else (left, right)))
-    earlier = g.const(np.tri(extent, k=-1, dtype=bool)[None], types.bool_)
-    tied = compared(g, "LOGICAL_AND", compared(g, "EQUAL", left, right), earlier)
-    ahead = compared(g, "LOGICAL_OR", before, tied)
-    ones = chosen(g, ahead, g.scalar(1, types.i32, 3), g.scalar(0, types.i32, 3))
-    ranks = g.reshape(g.reduce("REDUCE_SUM", ones, 2), (rows, extent))
-    slots = tiled(g, g.const(np.arange(extent)[None], types.i32), (rows, 1))
-    at = g.operator(
-        "SCATTER", [g.const(np.zeros((rows, extent, 1)), types.i32), ranks, g.reshape(slots, (rows, extent, 1))],
-        (rows, extent, 1),
-    )  # fmt: skip
-    best = g.section(at, 1, 0, k)
-    values = gathered(g, g.reshape(x, (rows, extent, 1)), g.reshape(best, (rows, k)))
-    kept = [shape[i] for i in order[:-1]]
-    turned = [order.index(i) for i in range(rank)]
-    found = [g.transpose(g.reshape(one, (*kept, k)), turned) for one in (values, best)]
-    first = call.wrapped(found[0], call.element()) if call.element().is_integer else value_of(found[0], call.element())
-    return [first, Value(INT64, shape_of(found[1]), None, found[1])]
+    axis = call.axis(call.attribute("axis", -1), len(call.shape(0)))
+    x = call.wide(0) if call.element().is_integer else call.tensor(0)
+    values, places = extremes(call.g, x, axis, k, largest=bool(call.attribute("largest", 1)))
+    first = call.wrapped(values, call.element()) if call.element().is_integer else value_of(values, call.element())
+    return [first, Value(INT64, shape_of(places), None, places)]
 
 
 def reverse_sequence(call: Call) -> Value:
@@ -277,6 +252,26 @@ def _moved(g: Writer, x: Tensor, axis: int, step: int, filling: int, *, reverse:
     return g.pad(g.section(x, axis, 0, extent - step), amounts, none, filling)
 
 
+def tensor_scatter(call: Call) -> Value:
+    """`update` from a place of each sample on, along an axis; 'circular' goes on at the start of the axis."""
+    g, shape, more = call.g, call.shape(0), call.shape(1)
+    axis = call.axis(call.attribute("axis", -2), len(shape))
+    if axis == 0:
+        raise Unsupported("an update along the batch")
+    order = [0, axis, *(i for i in range(1, len(shape)) if i != axis)]
+    n, extent, size, rest = shape[0], shape[axis], more[axis], math.prod(shape) // (shape[0] * shape[axis])
+    places = g.const(np.broadcast_to(np.arange(size), (n, size)), types.i32)
+    if call.has(2):
+        places = g.binary("ADD", places, g.reshape(call.wide(2), (n, 1)))
+        if call.attribute("mode", "linear") == "circular":
+            beyond = compared(g, "GREATER_EQUAL", places, number(g, extent, places))
+            places = chosen(g, beyond, elementary.plus(g, places, -extent), places)
+    values = g.reshape(g.transpose(call.tensor(0), order), (n, extent, rest))
+    update = g.reshape(g.transpose(call.tensor(1), order), (n, size, rest))
+    found = g.reshape(g.operator("SCATTER", [values, places, update], (n, extent, rest)), [shape[i] for i in order])
+    return value_of(g.transpose(found, [order.index(i) for i in range(len(shape))]), call.element())
+
+
 OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "CumProd": cumulative("MUL"),
     "CumSum": cumulative("ADD"),
@@ -289,5 +284,6 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Scatter": scatter_elements,
     "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
+    "TensorScatter": tensor_scatter,
     "TopK": top_k,
 }

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .... import types
-from ....errors import GraphError, Unsupported
+from ....errors import GraphError
 from ....lower import layout as lower
 from ....lower.axes import joined
 from ....lower.borders import padded
 from ....lower.elementary import chosen
 from ....lower.views import shape_of
 from ..evaluator import parts, sections, squeezed, target_shape, unsqueezed
+from ..values import known
 from ..writer import value_of
 
 if TYPE_CHECKING:
@@ -57,15 +58,23 @@ def concat(call: Call) -> Value:
 
 def split(call: Call) -> list[Value]:
     axis = call.axis(call.attribute("axis", 0), len(call.shape(0)))
-    sizes = parts(call, call.shape(0)[axis], len(call.outputs))
-    return [value_of(part, call.element()) for part in lower.split(call.g, call.tensor(0), axis, sizes)]
+    shape = call.shape(0)
+    sizes = parts(call, shape[axis], len(call.outputs))
+    found = iter(lower.split(call.g, call.tensor(0), axis, [size for size in sizes if size]))
+    return [value_of(next(found), call.element()) if size else _empty(call, axis) for size in sizes]
+
+
+def _empty(call: Call, axis: int) -> Value:
+    """No elements along an axis: known, as there are none."""
+    shape = tuple(0 if i == axis else n for i, n in enumerate(call.shape(0)))
+    return known(np.zeros(shape, call.element().storage))
 
 
 def slice_(call: Call) -> Value:
     x = call.tensor(0)
     for axis, start, step, count in zip(*sections(call, shape_of(x)), strict=True):
         if not count:
-            raise Unsupported(f"nothing is left of axis {axis}; TOSA has no tensors without elements")
+            return _empty(call, axis)
         x = lower.stepped(call.g, x, axis, start, step, count) if step != 1 else call.g.section(x, axis, start, count)
     return value_of(x, call.element())
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .... import types
 from ....errors import GraphError, Unsupported
 from ....lower import elementary
+from ....lower.einsum import einsum
 from ....lower.linear import bias_vector, fully_connected, is_one_constant, matmul, turned
 from ....lower.views import shape_of
 from ..writer import value_of
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ..call import Call
     from ..values import Value
+
+
+MOST_ROWS: Final = 4  # of a determinant
 
 
 def mat_mul(call: Call) -> Value:
@@ -82,4 +86,43 @@ def _vector(call: Call, outputs: int) -> Tensor | None:
     return bias_vector(call.g, call.tensor(2), outputs, spread=False)
 
 
-OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {"Gemm": gemm, "MatMul": mat_mul}
+def einstein(call: Call) -> Value:
+    tensors = [call.g.tensor_of(value) for value in call.values()]
+    return value_of(einsum(call.g, call.attributes["equation"], tensors), call.element())
+
+
+def determinant(call: Call) -> Value:
+    """By the first row, for matrices of up to 4 x 4."""
+    g, x = call.g, call.tensor(0)
+    shape = shape_of(x)
+    size = shape[-1]
+    if shape[-2] != size or size > MOST_ROWS:
+        raise Unsupported(f"determinants of {shape[-2]} x {size} matrices")
+    cells = [
+        [
+            g.reshape(g.section(g.section(x, len(shape) - 2, i, 1), len(shape) - 1, j, 1), shape[:-2])
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+    return value_of(_minor(call, cells), call.element())
+
+
+def _minor(call: Call, cells: list[list[Tensor]]) -> Tensor:
+    if len(cells) == 1:
+        return cells[0][0]
+    total: Tensor | None = None
+    for j, cell in enumerate(cells[0]):
+        inner = _minor(call, [row[:j] + row[j + 1 :] for row in cells[1:]])
+        term = call.g.binary("MUL", cell, inner)
+        total = term if total is None else call.g.binary("SUB" if j % 2 else "ADD", total, term)
+    assert total is not None
+    return total
+
+
+OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
+    "Det": determinant,
+    "Einsum": einstein,
+    "Gemm": gemm,
+    "MatMul": mat_mul,
+}

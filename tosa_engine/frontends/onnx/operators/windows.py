@@ -47,6 +47,22 @@ def windows_of(call: Call, extents: Sequence[int], sizes: Sequence[int], *, roun
     return windows(extents, sizes, strides, dilations, padding)
 
 
+def padded_windows_of(
+    call: Call, extents: Sequence[int], sizes: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[Window]]:
+    """The padding that the node says, and windows over the padded axes, which may reach beyond them (ceil_mode)."""
+    spatial = len(extents)
+    strides, dilations = _listed(call, "strides", spatial, 1), _listed(call, "dilations", spatial, 1)
+    reaches = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+    padding = _paddings(call, extents, reaches, strides)
+    more = [0] * spatial
+    if call.attribute("ceil_mode", 0):
+        numbers = zip(extents, padding, reaches, strides, strict=True)
+        more = [_missing(n, p, q, r, s) for n, (p, q), r, s in numbers]
+    wide = [n + p + q for n, (p, q) in zip(extents, padding, strict=True)]
+    return padding, windows(wide, sizes, strides, dilations, [(0, extra) for extra in more])
+
+
 def _missing(extent: int, before: int, after: int, reach: int, stride: int) -> int:
     """How much more padding the last position needs, if it begins before the end of the input."""
     room = before + extent + after - reach
