@@ -167,7 +167,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     "tosa_engine.frontends.nnef": (
         ("language",),
         ("files",),
-        ("build", "flattening"),
+        ("build", "flattening", "widths"),
         ("updates",),
         ("operations",),
         ("mapping",),

@@ -49,6 +49,36 @@ def test_more_than_eight_bits_are_int16(tmp_path: Path, bits: int) -> None:
     assert found.tolist() == [-(top + 1) + 3, top + 3, 200, -200]
 
 
+@pytest.mark.parametrize("bits", [8, 16])
+def test_an_activation_with_the_bits_of_a_bias_has_those_of_the_others(tmp_path: Path, bits: int) -> None:
+    """As nnef_tools writes what a TRANSPOSE_CONV of TFLite reads."""
+    point = 7 if bits == 8 else 0
+    lines = [f'"x": {linear(point, 0.25, 32)};', f'"a": {linear(0, 0.25, bits)};', f'"y": {linear(0, 0.5, bits)};']
+    path = write(tmp_path, "a = relu(x); y = mul(a, 2.0);", "\n".join(lines))
+    graph = integers(path)
+    quant = graph.inputs[0].quant
+    assert quant is not None
+    assert (quant.scale, quant.zero_point, quant.bits) == ((0.25,), (point,), bits)
+    (warning,) = [w for w in nnef.load(path).warnings if "bits" in w]
+    assert warning.endswith(
+        f"graph.quant:1: 'x' has the 32 bits of a bias; the activations of this document have {bits}"
+    )
+    with pytest.raises(TosaEngineError, match="'x' has the 32 bits of a bias"):
+        nnef.load(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    "others",
+    ["", f'"a": {linear(0, 0.25)};\n"y": {linear(0, 0.5, 16)};', f'"a": {linear(0, 0.25, 8)};'],
+    ids=["none", "of two widths", "too narrow for the zero point"],
+)
+def test_bits_that_could_mean_anything_stay(tmp_path: Path, others: str) -> None:
+    point = 200 if others.endswith(f"{linear(0, 0.25, 8)};") else 0
+    path = write(tmp_path, "a = relu(x); y = mul(a, 2.0);", f'"x": {linear(point, 0.25, 32)};\n{others}')
+    with pytest.raises(TosaEngineError, match=r"activations need 8 or 16 bits with one scale, got 32 bits"):
+        integers(path)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

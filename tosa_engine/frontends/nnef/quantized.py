@@ -31,6 +31,7 @@ from .language.syntax import Name, Place, QuantLine
 from .language.tree import Wrong
 from .language.vendor import vendor_library
 from .mapping import Shapes, inner_tensors
+from .widths import as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,6 +76,7 @@ def quantized(document: Document, quant: Mapping[str, QParams]) -> tuple[Documen
     if not isinstance(quant, Quantization):
         return document, {**hints, **quant}
     document.warn(*quant.warnings)
+    quant = as_stored(document, quant)
     made = with_functions(document, quant)
     hints = {**hints, **{name: hint for name, hint in static_hints(made, quant).items() if name not in hints}}
     return made, quant.with_hints(hints)
