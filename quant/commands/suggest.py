@@ -51,7 +51,7 @@ def suggestions(
     from tqdm import tqdm
 
     from ..metrics import Judge
-    from ..report.trials import MOST_JUDGES, Workshop, try_changes
+    from ..report.trials import LEAST_JUDGES, MOST_JUDGES, Workshop, try_changes
 
     if not args.suggest:
         return None
@@ -61,7 +61,8 @@ def suggestions(
         made = parsed(command_words(found, args.model))
         options = options_of(made)
         calibration, statistics = _calibration(made, graph, samples, found.settings, notes)
-        few = Judge(graph, samples, min(count, MOST_JUDGES))
+        quick = int(args.suggest * found.samples / (100 * found.seconds))  # as many as take a hundredth of the time
+        few = Judge(graph, samples, min(count, max(LEAST_JUDGES, min(quick, MOST_JUDGES))))
         workshop = Workshop(graph, calibration, few, args.suggest, statistics)
         judge = None if metric is None else Judge(graph, samples, count, metric, targets)
         with tqdm(desc="changes", unit="network", disable=None) as bar:

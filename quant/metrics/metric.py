@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .tallies import Tally
 
 BUILT_IN: Final = "accuracy, topK (top5), r2, rmse, psnr"
+SQUARES: Final = ("r2", "rmse", "psnr")
 LOWER: Final = ":lower"  # after the name of a function whose smaller values are better
 
 
@@ -28,6 +29,11 @@ class Reading:
 
     name: str
     value: float
+
+    @property
+    def of_one(self) -> str:
+        """What a single sample's own value is called."""
+        return "rms error" if self.name in SQUARES else self.name
 
     @property
     def shown(self) -> str:
@@ -66,7 +72,7 @@ def parse(text: str) -> Metric:
     if top := re.fullmatch(r"top([1-9]\d*)", text):
         most = int(top[1])
         return Metric(text, lambda: Accuracy(most))
-    if text in ("r2", "rmse", "psnr"):
+    if text in SQUARES:
         return Metric(text, lambda: Squares(text), higher=text != "rmse")
     named = text.removesuffix(LOWER)
     module, colon, name = named.partition(":")

@@ -78,11 +78,13 @@ def _groups(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def another(path: str) -> str:
-    """`net.tosa` -> `net-2.tosa` -> `net-3.tosa`: a report never writes over what it reports."""
+    """`net.tosa` -> `net-2.tosa` -> `net-3.tosa`, the first that isn't there: no command writes over a model."""
     file = Path(path)
     counted = re.fullmatch(r"(.*)-(\d{1,4})", file.stem)
     stem, number = (counted[1], int(counted[2]) + 1) if counted else (file.stem, 2)
-    return str(file.with_name(f"{stem}-{number}{file.suffix}"))
+    while (other := file.with_name(f"{stem}-{number}{file.suffix}")).exists():
+        number += 1
+    return str(other)
 
 
 def advise(found: Measurement, files: Files) -> list[Advice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Measurement:
-    """Everything that the report shows. `layers` in execution order; `each`: the errors of every sample; `real` and
-    `reading`: the metric of the float and of the integer model; `notes` are what `quantize` said, `margins` the bits
-    that accumulators have to spare, `settings` what was resolved, all plain data; `beside`: another integer model of
-    the same float model on the same samples; `suggestions`: changes that were tried.
+    """Everything that the report shows. `layers` in execution order; `seconds` that measuring took; `each`: the errors
+    of every sample; `real` and `reading`: the metric of the float and of the integer model; `notes` are what `quantize`
+    said, `margins` the bits that accumulators have to spare, `settings` what was resolved, all plain data; `beside`:
+    another integer model of the same float model on the same samples; `suggestions`: changes that were tried.
     """
 
     layers: list[Measured]
+    seconds: float = 0.0
     each: list[SampleError] = field(default_factory=list)
     real: Reading | None = None
     reading: Reading | None = None
@@ -81,7 +83,7 @@ def measure(
 
     Raises DataError when the graphs have no tensor in common, an activation isn't finite, or there is no sample.
     """
-    found = common_pairs(float_graph, integer_graph, qparams)
+    start, found = time.perf_counter(), common_pairs(float_graph, integer_graph, qparams)
     result = Measurement(_layers(float_graph, integer_graph, found))
     outputs = OutputErrors(float_graph, integer_graph, found, metric, targets)
     alone, given = isolated_layers(integer_graph, [p.stored for p in found])
@@ -102,6 +104,7 @@ def measure(
     if not result.samples:
         raise DataError("a report needs at least one sample")
     result.real, result.reading = outputs.readings()
+    result.seconds = time.perf_counter() - start
     return result
 
 

@@ -158,7 +158,7 @@ def _lints(found: list[str]) -> str:
 
 def _samples(found: Measurement) -> str:
     others = {sample.number: sample for sample in found.beside.each} if found.beside is not None else {}
-    metric = found.reading.name if found.reading is not None and found.each[0].real is not None else None
+    metric = found.reading.of_one if found.reading is not None and found.each[0].real is not None else None
     heads = ["sample", "SQNR dB", "largest error", *(["beside dB"] if others else [])]
     heads += [f"{metric} in float", f"{metric} in integers"] if metric else []
     worst = sorted(found.each, key=lambda sample: sample.sqnr)[:WORST_SAMPLES]

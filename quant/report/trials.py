@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 LEAST_CALIBRATION: Final = 8  # samples that are calibrated with anew, however long they take
 CALIBRATION_SHARE: Final = 0.25  # of the time
-MOST_JUDGES: Final = 8  # samples that judge a change
+LEAST_JUDGES: Final = 8  # samples that judge a change, of so many ...
+MOST_JUDGES: Final = 64  # ... where they are quick
+FIRST: Final = 4  # layers that are tried before methods that take longer
 PER_CHANNEL: Final = ("--weights", "per-channel")
 EVERYWHERE: Final = "all layers in int16"
 TOGETHER: Final = 0.8  # of what single layers gain, that those together are to gain
@@ -168,9 +170,9 @@ def try_changes(
     done: Callable[[], None] = lambda: None,
     everything: Judge | None = None,
 ) -> Suggestions:
-    """Try changes for as long as there is time: ranges and methods, 16 bits, single layers (those that harm the outputs
-    most first). After these the best of them together; at last, while there is time, `everything`, a judge with all
-    samples and a metric, reads the metric of the best.
+    """Try changes for as long as there is time: ranges, 16 bits, the layers that harm the outputs most, methods that
+    run the calibration samples again, the other layers. After these the best layers together; at last, while there is
+    time, `everything`, a judge with all samples and a metric, reads the metric of the best.
     """
     end = time.monotonic() + seconds
     found = Suggestions(workshop.score(options), workshop.judge.count)
@@ -187,16 +189,18 @@ def try_changes(
         except TosaEngineError as problem:  # it can't be had: no form in int16, for example
             if change.instead is not None:
                 return attempt(change.instead, late=True)
-            found.notes.append(f"{change.title}: {str(problem).splitlines()[0]}")
+            found.notes.append(f"{change.title}: {' '.join(str(problem).splitlines()[:2])}")
             return None
         finally:
             done()
         found.tried.append(Trial(change, found.before, after, cost))
         return found.tried[-1]
 
-    for change in _general(workshop, options):
+    quick, slow = _general(workshop, options)
+    layer_changes = _layers(workshop, options, layers)
+    for change in (*quick, *layer_changes[:FIRST], *slow, *layer_changes[FIRST:]):
         attempt(change)
-    single = [trial for change in _layers(workshop, options, layers) if (trial := attempt(change)) is not None]
+    single = [trial for trial in found.tried if trial.change.layers]
     best = _together(single, options)
     if best is not None:
         attempt(best, late=True)
@@ -218,25 +222,27 @@ def _named(precisions: Mapping[str, str], costs: Costs) -> dict[str, str]:
     return {layer.name: precisions.get(layer.name, "int8") for layer in costs.layers}
 
 
-def _general(workshop: Workshop, options: Options) -> Iterator[Change]:
-    """What is about the whole network."""
+def _general(workshop: Workshop, options: Options) -> tuple[list[Change], list[Change]]:
+    """What is about the whole network: what needs statistics only, and what runs the calibration samples again."""
     scheme = options.scheme
     method = scheme.method
+    quick, slow = list[Change](), list[Change]()
     for name in ("minmax", "mse", "percentile"):
         if name != method.name:
             other = replace(scheme, method=replace(method, name=name))
-            yield Change(f"ranges by {name}", ("--method", name), replace(options, scheme=other))
+            quick.append(Change(f"ranges by {name}", ("--method", name), replace(options, scheme=other)))
     if not scheme.weights_per_channel:
         other = replace(scheme, weights_per_channel=True)
-        yield Change("a scale for each channel of weights", PER_CHANNEL, replace(options, scheme=other))
-    if workshop.has_samples and not options.equalize:
-        yield Change("channels equalized between layers", ("--equalize",), replace(options, equalize=True))
-    if workshop.has_samples and options.smooth is None and _products(workshop.graph):
-        yield Change("outliers moved into weights", ("--smooth", "0.5"), replace(options, smooth=0.5))
+        quick.append(Change("a scale for each channel of weights", PER_CHANNEL, replace(options, scheme=other)))
     if method.bits == 8 and options.weight_bits == 8:
         wide = scheme.with_bits(16)
         flags = ("--bits", "16", "--method", wide.method.name)
-        yield Change(EVERYWHERE, flags, replace(options, scheme=wide))
+        quick.append(Change(EVERYWHERE, flags, replace(options, scheme=wide)))
+    if workshop.has_samples and not options.equalize:
+        slow.append(Change("channels equalized between layers", ("--equalize",), replace(options, equalize=True)))
+    if workshop.has_samples and options.smooth is None and _products(workshop.graph):
+        slow.append(Change("outliers moved into weights", ("--smooth", "0.5"), replace(options, smooth=0.5)))
+    return quick, slow
 
 
 def _products(graph: Graph) -> bool:

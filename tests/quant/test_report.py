@@ -23,7 +23,7 @@ from quant.calibration.observe import collect
 from quant.improve.post_training import Options
 from quant.legalize.layers import LayerRule
 from quant.legalize.quantize import quantize
-from quant.metrics import Judge, Reading, Targets, parse
+from quant.metrics import Judge, Reading, Score, Targets, parse
 from quant.report import Files, Workshop, advise, lints, measure, measure_effects, page, to_csv, to_json, try_changes
 from quant.report.advice import another, with_flags
 from quant.report.charts import bars
@@ -31,7 +31,7 @@ from quant.report.effects import with_errors
 from quant.report.trials import EVERYWHERE
 from tosa_engine import Session, serialize
 from tosa_engine.compare.agreement import Agreement
-from tosa_engine.errors import DataError
+from tosa_engine.errors import DataError, Problems, Unsupported
 from tosa_engine.graph import Graph, QParams
 from tosa_engine.samples.arrays import RandomSamples
 from tosa_engine.watch import KeptTensors
@@ -369,6 +369,30 @@ def test_what_a_layer_alone_does_to_the_outputs(suggested: Measurement) -> None:
     moved = np.tanh((kept["layer0"] + 0.5) @ weight.reshape(3, 3).T + bias)
     found = session.run(None, samples()[0] | {errors["layer0"]: zero + np.float32(0.5)})[0]
     assert np.allclose(found, moved, atol=1e-5)
+
+
+class Planned(Workshop):
+    """Every change gains, all in int16 but `layer0`, which has no such form."""
+
+    def score(self, options: Options) -> Score:
+        if LayerRule("layer0", "int16") in options.rules:
+            raise Unsupported("no int16 for it")
+        if options.scheme.method.bits == 16:
+            raise Problems([Unsupported("first"), Unsupported("second")], "can't be had:")
+        return Score(1 / (2 + len(options.rules)))
+
+
+def test_a_layer_without_int16_is_tried_in_float_and_the_best_together(found: Measurement) -> None:
+    graph, _ = network(2)
+    given = RandomSamples(3, 3, graph.inputs)
+    workshop = Planned(graph, [sample for _, sample in given.read(range(3))], Judge(graph, given, 1), 60)
+    made = try_changes(workshop, Options(), found.layers, 60)
+    titles = [trial.change.title for trial in made.tried]
+    assert titles[0] == "4 layers together"
+    assert "layer0 in float" in titles
+    assert "layer0 in int16" not in titles
+    assert ("--layer", "layer0=float") in [trial.change.flags for trial in made.tried]
+    assert made.notes == ["all layers in int16: can't be had: first"]
 
 
 def test_without_time_nothing_is_tried_and_it_says_so(found: Measurement) -> None:
