@@ -58,10 +58,11 @@ class _Quantize:
 
         check_output(args.output, graph_suffixes())
         check(args)
-        limits, report, record = limits_of(args), Report(), ""
+        limits, report, record, settings = limits_of(args), Report(), "", _settings(args)
         if args.data or args.random:
             graph, result, record = with_samples(args)
             integer, report = result.graph, result.report
+            settings |= {"scales": result.scales} if result.scales else {}
         else:
             graph, floats, statistics = _with_ranges(args)
             for warning in graph.warnings:
@@ -78,7 +79,7 @@ class _Quantize:
         write_graph(integer, args.output)
         if record:
             Path(args.output).with_suffix(RECORD).write_text(record, encoding="utf-8", newline="\n")
-        made = sidecar.Record(notes, report.margins, _settings(args))
+        made = sidecar.Record(notes, report.margins, settings)
         beside = sidecar.write(integer, args.output, made)
         say(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
         if report.margins:

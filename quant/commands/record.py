@@ -10,9 +10,20 @@ from tosa_engine.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..improve.trial import Kept
+
 # of what isn't about the network itself, or is about samples that test it
 LEFT_OUT: Final = frozenset({"output", "model", "accept", "accept_data", "targets"})
 SEPARATORS: Final = {"image_size": "x"}
+
+
+def scales_of(settings: dict[str, Any]) -> Kept:
+    """What channels were divided by, taken out of a record. Raises DataError."""
+    found = settings.pop("scales", [])
+    try:
+        return [(str(name), [int(exponent) for exponent in exponents]) for name, exponents in found]
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"the record of the model has no scales of channels: {problem}") from problem
 
 
 class _Parser(argparse.ArgumentParser):

@@ -107,27 +107,27 @@ def _measured(
     from tosa_engine.compare.sides import read_model
     from tosa_engine.qparams import sidecar
 
-    from ..improve.equalize import equalize
+    from ..improve.trial import rescaled
     from ..report import measure, measure_effects
     from .quantize_flags import FirstSamples
+    from .record import scales_of
 
     quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
     record = sidecar.record(place)
     integer = read_model(open_source(args, place), quant)
-    if record.settings.get("equalize"):  # of both, so that their tensors are the same again
-        graph, _ = equalize(graph)
+    if scales := scales_of(record.settings):  # of both, so that their tensors are the same again
+        graph = rescaled(graph, scales)
     given = _counted(samples, args.samples)
     found = measure(graph, integer, given, threads=args.threads, metric=metric, targets=targets)
     measure_effects(graph, integer, found.layers, FirstSamples(samples, samples.total), seconds)
     data = args.data or f"random numbers, seed {args.seed}"
     found.files = {"float model": args.model, "integer model": place, "data": data}
     found.notes, found.margins, found.settings = record.notes, record.margins, record.settings
+    found.scales = scales
     if targets is not None:
         found.files["targets"] = targets.source
     if args.data is not None and args.data == record.settings.get("data"):
         found.notes.append(f"the samples of this report are those that calibrated the model: {args.data}")
-    if record.settings.get("smooth") is not None:
-        found.notes.append("--smooth scaled channels between layers: what stands there says nothing, later layers do")
     return found
 
 

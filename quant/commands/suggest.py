@@ -64,6 +64,8 @@ def suggestions(
         quick = int(args.suggest * found.samples / (100 * found.seconds))  # as many as take a hundredth of the time
         few = Judge(graph, samples, min(count, max(LEAST_JUDGES, min(quick, MOST_JUDGES))))
         workshop = Workshop(graph, calibration, few, args.suggest, statistics)
+        if options.equalize or options.smooth is not None:
+            workshop.prepare(options, found.scales)
         judge = None if metric is None else Judge(graph, samples, count, metric, targets)
         with tqdm(desc="changes", unit="network", disable=None) as bar:
             result = try_changes(workshop, options, found.layers, args.suggest, bar.update, judge)

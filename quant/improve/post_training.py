@@ -23,7 +23,7 @@ from .equalize import equalize
 from .rounding import adaround, can_round
 from .runs import check_rereadable
 from .smooth import smooth
-from .trial import Trial, nothing_to_scale
+from .trial import Kept, Trial, nothing_to_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -68,7 +68,8 @@ class Options:
 @dataclass
 class Result:
     """`graph`: the integer network; `ready`: the float network with QParams that it was made from, weights rounded and
-    biases corrected; `precisions` by layer; `notes`: what each method did; `report` of the last step.
+    biases corrected; `precisions` by layer; `notes`: what each method did; `report` of the last step; `scales` that
+    equalisation and balancing kept.
     """
 
     graph: Graph
@@ -76,6 +77,7 @@ class Result:
     precisions: dict[str, str]
     notes: list[str]
     report: Report
+    scales: Kept = field(default_factory=list)
 
 
 def quantize_from_samples(
@@ -107,10 +109,13 @@ def quantize_from_samples(
     for_rounding, for_bias = _chosen(block, options)
     note(f"precision: {described(precisions)}")
     trial = Trial(samples, options.scheme, options.rules, options.weight_bits, floats)
+    scales = Kept()
     if options.equalize:
-        graph = _scaled("equalize", graph, equalize(graph)[1], trial, note)
+        graph, kept = _scaled("equalize", graph, equalize(graph)[1], trial, note)
+        scales += kept
     if options.smooth is not None:
-        graph = _scaled("smooth", graph, smooth(graph, samples, options.smooth)[1], trial, note)
+        graph, kept = _scaled("smooth", graph, smooth(graph, samples, options.smooth)[1], trial, note)
+        scales += kept
     statistics = collect(graph, enumerate(samples))
     reference = ready = attach(graph, statistics, options.scheme, options.rules, options.weight_bits)
     if options.rounding == "adaround":
@@ -130,14 +135,16 @@ def quantize_from_samples(
     report = Report()
     network = quantize(ready, report, floats)
     report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
-    return Result(network, ready, precisions, notes, report)
+    return Result(network, ready, precisions, notes, report, scales)
 
 
-def _scaled(method: str, graph: Graph, totals: Mapping[str, Array], trial: Trial, note: Callable[[str], None]) -> Graph:
+def _scaled(
+    method: str, graph: Graph, totals: Mapping[str, Array], trial: Trial, note: Callable[[str], None]
+) -> tuple[Graph, Kept]:
     """The network with those scales that help on held-out samples; what was done to each set of channels is told."""
     if all((scales == 1).all() for scales in totals.values()):
         note(f"{method}: {nothing_to_scale(graph, method)}")
-        return graph
+        return graph, []
     return trial.keep_what_helps(graph, totals, lambda found: note(f"{method}: {found}"))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tosa_engine.errors import DataError
 from tosa_engine.passes import dead_code
 
 from ..calibration.calibrate import attach
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 
     from ..calibration.calibrate import Scheme
     from ..legalize.layers import LayerRule
-    from .channels import Channels
 
     Sample = Mapping[str, Array]
 
+Kept = list[tuple[str, list[int]]]  # what writes a set of channels, and the powers of two that divide them
+
 MOST_SAMPLES: Final = 32
 EVERY: Final = 4
+MOST_EXPONENT: Final = 126
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,8 @@ class Trial:
 
     def keep_what_helps(
         self, graph: Graph, totals: Mapping[str, Array], done: Callable[[Scaled], None] = lambda _: None
-    ) -> Graph:
-        """`graph`, prepared, with those of the scales (by the name of what writes the channels) that help.
+    ) -> tuple[Graph, Kept]:
+        """`graph`, prepared, with those of the scales (by the name of what writes the channels) that help, and these.
 
         `done` is called for each. Raises UsageError when there are fewer than two samples.
         """
@@ -93,22 +96,34 @@ class Trial:
             return distance(real, ChangingNetwork(subgraph_for(ready, *judged), self.floats), judges)
 
         moved = {name: scales for name, scales in totals.items() if (scales != 1).any()}
-        before = error(made) if moved else 0.0
+        before, kept = error(made) if moved else 0.0, Kept()
         for name, scales in moved.items():
-            tried = made.copy()
-            scale(tried, _named(tried, name), scales)
-            dead_code.change(tried)
+            tried = rescaled(made, [(name, np.log2(scales).astype(int).tolist())])
             found = Scaled(
                 name, int((scales != 1).sum()), scales.size, float(np.abs(np.log2(scales)).max()), before, error(tried)
             )
             done(found)
             if found.kept:
                 made, before = tried, found.after
-        return made
+                kept.append((name, np.log2(scales).astype(int).tolist()))
+        return made, kept
 
 
-def _named(graph: Graph, name: str) -> Channels:
-    return next(channels for channels in channels_of(graph.main) if channels.name == name)
+def rescaled(graph: Graph, scales: Kept) -> Graph:
+    """The network, prepared, whose channels are divided by powers of two, one set after the other.
+
+    Raises DataError where it has no such channels.
+    """
+    made = prepared(graph)
+    for name, exponents in scales:
+        if any(abs(exponent) > MOST_EXPONENT for exponent in exponents):
+            raise DataError(f"the channels of '{name}' are divided by more than 2^{MOST_EXPONENT}")
+        channels = next((c for c in channels_of(made.main) if c.name == name and c.size == len(exponents)), None)
+        if channels is None or channels.pinned:
+            raise DataError(f"there are no {len(exponents)} channels to scale in '{name}'")
+        scale(made, channels, np.exp2(np.asarray(exponents, np.float64)))
+        dead_code.change(made)
+    return made
 
 
 def nothing_to_scale(graph: Graph, method: str) -> str:

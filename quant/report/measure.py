@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Block, Graph, Operator, QParams
     from tosa_engine.types import Array
 
+    from ..improve.trial import Kept
     from ..legalize.layers import Layer
     from ..metrics import Metric, Reading, Targets
     from .outputs import SampleError
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 class Measurement:
     """Everything that the report shows. `layers` in execution order; `seconds` that measuring took; `each`: the errors
     of every sample; `real` and `reading`: the metric of the float and of the integer model; `notes` are what `quantize`
-    said, `margins` the bits that accumulators have to spare, `settings` what was resolved, all plain data; `beside`:
-    another integer model of the same float model on the same samples; `suggestions`: changes that were tried.
+    said, `margins` the bits that accumulators have to spare, `settings` what was resolved, all plain data; `scales`:
+    what channels of the float model were divided by first; `beside`: another integer model of the same float model on
+    the same samples; `suggestions`: changes that were tried.
     """
 
     layers: list[Measured]
@@ -53,6 +55,7 @@ class Measurement:
     margins: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    scales: Kept = field(default_factory=list)
     beside: Measurement | None = None
     suggestions: Suggestions | None = None
 

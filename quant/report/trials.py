@@ -18,6 +18,9 @@ from ..calibration.calibrate import attach, resolved
 from ..calibration.observe import collect
 from ..improve.equalize import equalize
 from ..improve.smooth import smooth
+from ..improve.trial import MOST_SAMPLES as SCALING
+from ..improve.trial import Trial as Scales
+from ..improve.trial import rescaled
 from ..legalize.layers import FLOAT, INT16, layers_of, stay_float
 from ..legalize.quantize import prepared, quantize
 from ..search.cost import Costs
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from ..calibration.records import Statistics
     from ..improve.post_training import Options
+    from ..improve.trial import Kept
     from ..metrics import Judge, Reading, Score
     from ..search.units import Unit
     from .measured import Measured
@@ -48,6 +52,10 @@ TOGETHER: Final = 0.8  # of what single layers gain, that those together are to 
 MOST_TOGETHER: Final = 8
 MOST_READ: Final = 4  # changes of which the metric is read
 NOTHING: Final = 0.5  # dB, which no change is worth
+
+
+class OutOfTime(Exception):
+    """The time for changes is over."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class Workshop:
     ) -> None:
         """`calibration` is read anew for each way to prepare the network; without samples there is one way."""
         self.graph, self.judge, self._calibration = graph, judge, calibration
-        self._end = time.monotonic() + CALIBRATION_SHARE * seconds
+        self._end, self._last = time.monotonic() + CALIBRATION_SHARE * seconds, time.monotonic() + seconds
         self.calibrated: int | None = None
         self._bases: dict[tuple[bool, float | None], tuple[Graph, Statistics]] = {}
         if statistics is not None:
@@ -133,17 +141,39 @@ class Workshop:
                 return
             yield sample
 
+    def prepare(self, options: Options, scales: Kept) -> None:
+        """The scales that `--equalize` and `--smooth` of these options kept when the model was made."""
+        self._bases[options.equalize, options.smooth] = self._observed(rescaled(self.graph, scales))
+
     def base(self, options: Options) -> tuple[Graph, Statistics]:
-        """The float network as `--equalize` and `--smooth` leave it, and its statistics."""
+        """The float network as `--equalize` and `--smooth` leave it, and its statistics. Raises OutOfTime."""
         key = options.equalize, options.smooth
         if key not in self._bases:
-            graph = equalize(self.graph)[0] if options.equalize else self.graph
+            graph = self.graph
+            if options.equalize:
+                graph = self._scaled(graph, equalize(graph)[1], options)
             if options.smooth is not None:
-                graph = smooth(graph, [*islice(self._samples(), LEAST_CALIBRATION)], options.smooth)[0]
-            statistics = collect(graph, enumerate(self._samples()))
-            self.calibrated = statistics.samples
-            self._bases[key] = graph, statistics
+                graph = self._scaled(graph, smooth(graph, self._few(), options.smooth)[1], options)
+            self._bases[key] = self._observed(graph)
         return self._bases[key]
+
+    def _scaled(self, graph: Graph, totals: Mapping[str, Array], options: Options) -> Graph:
+        block = prepared(graph).main
+        floats = stay_float(block, resolved(block, options.scheme, options.rules, options.weight_bits))
+        judged = Scales(self._few(), options.scheme, options.rules, options.weight_bits, floats)
+        return judged.keep_what_helps(graph, totals, self._in_time)[0]
+
+    def _in_time(self, _: object) -> None:
+        if time.monotonic() > self._last:
+            raise OutOfTime
+
+    def _few(self) -> list[Sample]:
+        return [*islice(self._samples(), SCALING)]
+
+    def _observed(self, graph: Graph) -> tuple[Graph, Statistics]:
+        statistics = collect(graph, enumerate(self._samples()))
+        self.calibrated = statistics.samples
+        return graph, statistics
 
     def precisions(self, options: Options) -> dict[str, str]:
         return resolved(prepared(self.base(options)[0]).main, options.scheme, options.rules, options.weight_bits)
@@ -186,6 +216,9 @@ def try_changes(
         try:
             after = workshop.score(change.options)
             cost = costs.of(_named(workshop.precisions(change.options), costs)).relative(costs.usual, "both")
+        except OutOfTime:
+            found.left += 1
+            return None
         except TosaEngineError as problem:  # it can't be had: no form in int16, for example
             if change.instead is not None:
                 return attempt(change.instead, late=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from quant.improve.equalize import equalize
 from quant.improve.post_training import Options, quantize_from_samples
 from quant.improve.runs import IntegerNetwork
 from quant.improve.smooth import smooth
-from quant.improve.trial import Scaled, Trial
+from quant.improve.trial import Scaled, Trial, rescaled
 from quant.legalize.layers import parse_rule
 from quant.legalize.quantize import prepared
 from tosa_engine import Session, oracle, types
-from tosa_engine.errors import UsageError
+from tosa_engine.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -234,7 +235,13 @@ def test_a_wrong_alpha_is_an_error() -> None:
 
 def trial(graph: Graph, totals: dict[str, Any]) -> tuple[Graph, list[Scaled]]:
     told: list[Scaled] = []
-    return Trial(SAMPLES, Scheme(), (), 8, frozenset()).keep_what_helps(graph, totals, told.append), told
+    made, kept = Trial(SAMPLES, Scheme(), (), 8, frozenset()).keep_what_helps(graph, totals, told.append)
+    again = oracle.run(rescaled(graph, json.loads(json.dumps(kept))), SAMPLES[0])
+    assert {n: a.tobytes() for n, a in again.items()} == {
+        n: a.tobytes() for n, a in oracle.run(made, SAMPLES[0]).items()
+    }
+    assert [name for name, _ in kept] == [one.layer for one in told if one.kept]
+    return made, told
 
 
 def test_scales_that_help_on_held_out_samples_are_kept_and_others_dropped() -> None:
@@ -249,6 +256,13 @@ def test_scales_that_help_on_held_out_samples_are_kept_and_others_dropped() -> N
     assert not found.kept
     assert str(found).endswith("dB on held-out samples: dropped")
     assert sqnr(made, SAMPLES) == sqnr(even, SAMPLES)
+
+
+def test_scales_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DataError, match="there are no 2 channels to scale in 'first'"):
+        rescaled(two_layers(), [("first", [1, 2])])
+    with pytest.raises(DataError, match=r"the channels of 'first' are divided by more than 2\^126"):
+        rescaled(two_layers(), [("first", [500] * 16)])
 
 
 def test_a_method_that_finds_nothing_says_why() -> None:
