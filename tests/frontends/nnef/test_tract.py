@@ -232,6 +232,33 @@ def test_small_operations(tmp_path: Path) -> None:
     assert ran(tmp_path, "y = tract_core_xor(a, b);", truths)[0].tolist() == [[False, True, False]]
 
 
+ATTENTION = """fragment attention(query: tensor<scalar>, key: tensor<scalar>, value: tensor<scalar>)
+-> (out: tensor<scalar>)
+{
+    dot = tract_core_einsum(inputs = [query, key], expr = "bcij,bckj->bcik", acc = "f32");
+    size = tract_core_cast(slice(tract_core_shape_of(query), axes = [0], begin = [3], end = [4]), to = "f32");
+    weights = softmax(mul(dot, div(1.0, sqrt(size))), axes = [3]);
+    out = tract_core_einsum(inputs = [weights, value], expr = "bcij,bcjk->bcik", acc = "f32");
+}
+"""
+
+
+def test_attention_of_parts(tmp_path: Path) -> None:
+    """As exports for versions of tract before 0.22 have it, with the number of features from a shape."""
+    inputs = {"q": Q, "k": K, "v": V}
+    (found,) = ran(tmp_path, "y = attention(q, k, v);", inputs, extensions=EXTENSIONS + ATTENTION)
+    np.testing.assert_allclose(found[0, :, 1], PLAIN, atol=1e-6)
+
+
+def test_a_reciprocal_by_the_name_of_tract(tmp_path: Path) -> None:
+    (found,) = ran(tmp_path, "y = recip(x);", {"x": ROWS})
+    np.testing.assert_allclose(found, 1 / ROWS, rtol=1e-6)
+    (warning,) = nnef.load(tmp_path).warnings
+    assert "NNEF.A1: operation 'recip' isn't declared" in warning
+    with pytest.raises(TosaEngineError, match="operation 'recip' isn't declared"):
+        nnef.load(tmp_path, strict=True)
+
+
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("k", [-1, 0, 2])
 @pytest.mark.parametrize("constant", [True, False])

@@ -50,6 +50,10 @@ def range_(b: NnefWriter, operation: Operation) -> Tensor:
     return b.const(np.arange(start, end, step), types.i32)
 
 
+def shape_of_(b: NnefWriter, operation: Operation) -> Tensor:
+    return b.const(np.array(shape_of(b.value(operation.arguments["input"]))), types.i32)
+
+
 def broadcast(b: NnefWriter, operation: Operation) -> Tensor:
     x, wanted = b.value(operation.arguments["input"]), operation.arguments["shape"]
     shape = (1,) * (len(wanted) - len(shape_of(x))) + shape_of(x)
@@ -79,6 +83,7 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "tract_core_gather_elements": gather_elements,
     "tract_core_one_hot": one_hot,
     "tract_core_range": range_,
+    "tract_core_shape_of": shape_of_,
     "tract_core_broadcast": broadcast,
     "tract_core_trilu": trilu,
     "tract_core_topk": topk,
