@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import UsageError
+from tosa_engine.plugins import function_at
 
 from .tallies import Accuracy, Called, Squares
 
@@ -83,18 +81,7 @@ def parse(text: str) -> Metric:
 
 
 def _function(module: str, name: str, text: str) -> Callable[..., Any]:
-    """Modules of the current folder are found, too, as `python -m` finds them."""
-    here = str(Path.cwd())
-    added = here not in sys.path and "" not in sys.path
-    if added:
-        sys.path.insert(0, here)
     try:
-        found = getattr(importlib.import_module(module), name, None)
-    except Exception as problem:  # whatever the user's module raises
-        raise UsageError(f"--metric {text}: {type(problem).__name__}: {problem}") from problem
-    finally:
-        if added:
-            sys.path.remove(here)
-    if not callable(found):
-        raise UsageError(f"--metric {text}: module '{module}' has no function '{name}'")
-    return found  # type: ignore[no-any-return]
+        return function_at(module, name)
+    except ValueError as problem:
+        raise UsageError(f"--metric {text}: {problem}") from problem

@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.arrays": FOUNDATION,
     "tosa_engine.files": set(),
     "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
-    "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays"},
+    "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays", "tosa_engine.plugins"},
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
     "tosa_engine.compare": RUN
     | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays", "tosa_engine.qparams"},

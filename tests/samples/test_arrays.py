@@ -156,3 +156,30 @@ def test_memory_does_not_grow_with_the_samples(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < many.nbytes / 2
+
+
+TOKENS = [Tensor("tokens", types.i32, (1, 4))]
+
+
+def test_integers_for_an_integer_input_get_its_type(tmp_path: Path) -> None:
+    path = tmp_path / "d.npy"
+    np.save(path, np.arange(8, dtype=np.int64).reshape(2, 4))
+    found = read(path, TOKENS)
+    assert [s["tokens"].dtype for s in found] == [np.int32] * 2
+    assert [s["tokens"].tolist() for s in found] == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
+    np.save(path, np.full((1, 4), 1 << 40))
+    with pytest.raises(DataError, match="sample 0 has 1099511627776, which i32 can't hold"):
+        read(path, TOKENS)
+    np.save(path, np.zeros((1, 4), np.float32))
+    with pytest.raises(DataError, match="data for an input of type i32 must be integers, got float32"):
+        read(path, TOKENS)
+
+
+def test_integers_for_a_real_input_are_numbers_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "d.npy"
+    np.save(path, FIVE.astype(np.uint8))
+    found = array_samples(path, IMAGE, as_real=True)
+    assert_five([sample for _, sample in found.read(range(5))])
+    assert found.describe()["as_real"] is True
+    with pytest.raises(DataError, match="got uint8; --as-real takes integers as the numbers that they are"):
+        read(path)

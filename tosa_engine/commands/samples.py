@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -19,8 +21,12 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data", metavar="FILE|DIR",
-        help="an .npz with one array per input (first axis: samples), an .npy, or a folder of them or of pictures",
+        help="an .npz with one array per input (first axis: samples), an .npy, a folder of them or of pictures (or of "
+        "folders of pictures, one per class), or module:function, which gives samples",
     )  # fmt: skip
+    data.add_argument(
+        "--as-real", action="store_true", help="arrays of integers for a real input are the numbers that they are"
+    )
     data.add_argument("--random", type=at_least(1), metavar="N", help="N samples of random numbers instead of data")
     data.add_argument("--seed", type=int, default=0, metavar="N", help="of --random; default: 0")
     data.add_argument("--samples", type=at_least(1), metavar="N", help="use N samples only")
@@ -43,6 +49,8 @@ def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
     images = [f"--image-{name}" for name, value in flags.items() if value is not None]
     if images and not args.data:
         raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
+    if args.as_real and not args.data:
+        raise UsageError("--as-real is about the arrays of --data, which isn't given")
     if args.seed and not args.random:
         raise UsageError("--seed is for --random")
     if args.samples is not None and not (args.data or args.random or counted):
@@ -53,6 +61,7 @@ def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False
     """What the flags of `add_data` say. With `integers` arrays of them are samples, too."""
     from ..samples.arrays import RandomSamples, array_samples
     from ..samples.images import Preparation, image_samples, is_image_folder
+    from ..samples.loader import LoaderSamples, is_loader
 
     inputs = graph.inputs
     if args.random:
@@ -63,9 +72,13 @@ def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False
         given = [f"--image-{name}" for name, value in flags.items() if value is not None]
         if given:
             raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
-        return array_samples(args.data, inputs, integers=integers)
+        if is_loader(args.data) and not Path(args.data).exists():
+            return LoaderSamples(args.data, inputs)
+        return array_samples(args.data, inputs, integers=integers and not args.as_real, as_real=args.as_real)
     how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
-    return image_samples(args.data, inputs, how)
+    found = image_samples(args.data, inputs, how)
+    print(found, file=sys.stderr)
+    return found
 
 
 def list_of_numbers(text: str) -> tuple[float, ...]:

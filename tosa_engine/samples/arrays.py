@@ -2,8 +2,9 @@
 
 Which array feeds which input: the one whose name is the input's; for a model with one input else `calibration_images`;
 else the only array that fits. An array fits when its first axis counts samples and the others are the input's shape,
-but for dimensions of 1. Each sample becomes an fp32 array of the input's shape; where integers are allowed (`compare`),
-they stay what they are.
+but for dimensions of 1. Each sample becomes an array of the input's shape: fp32 for a real input, whose arrays are
+floats or, with `as_real`, integers that are taken as the numbers that they are; integers in the input's type for an
+integer input. Where stored integers are allowed for any input (`compare`), they stay what they are.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class ArraySamples:
     chosen: list[dict[str, Entry]]
     counts: list[int]
     inputs: Mapping[str, Tensor]
+    as_real: bool = False
 
     @property
     def total(self) -> int:
@@ -88,7 +90,7 @@ class ArraySamples:
             {"name": file.name, "sha256": sha256(file), "samples": number}
             for file, number in zip(self.files, self.counts, strict=True)
         ]
-        return {"kind": "arrays", "files": files}
+        return {"kind": "arrays", "files": files} | ({"as_real": True} if self.as_real else {})
 
     def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
         wanted = iter(numbers)
@@ -102,7 +104,7 @@ class ArraySamples:
                     yield (
                         number,
                         {
-                            name: _checked(r.read(index), r.entry, index, self.inputs[name])
+                            name: _checked(r.read(index), r.entry, index, self.inputs[name], as_real=self.as_real)
                             for name, r in readers.items()
                         },
                     )
@@ -110,9 +112,11 @@ class ArraySamples:
             first += count_
 
 
-def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], *, integers: bool = False) -> ArraySamples:
+def array_samples(
+    path: str | os.PathLike[str], inputs: Sequence[Tensor], *, integers: bool = False, as_real: bool = False
+) -> ArraySamples:
     """The samples of an .npz, an .npy or a folder: files sorted by name, then along the first axis. With `integers`
-    arrays of them are samples, too.
+    arrays of them are samples of real inputs as they are stored, with `as_real` as the numbers that they are.
 
     Raises UsageError and DataError (here, before the first sample) when there is no data, or it doesn't fit the inputs.
     """
@@ -122,12 +126,15 @@ def array_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], *, int
     files = sorted(f for f in found.iterdir() if f.suffix in SUFFIXES) if found.is_dir() else [found]
     if not files:
         raise DataError(f"{found}: the folder has no .npy, no .npz and no pictures")
-    kinds = FLOATS + INTEGERS if integers else FLOATS
+    allowed = integers or as_real
+    kinds = {t.name: INTEGERS if not t.dtype.is_float else FLOATS + INTEGERS * allowed for t in inputs}
+    if integers:
+        kinds = dict.fromkeys(kinds, FLOATS + INTEGERS)
     chosen = [_assigned(file, inputs, kinds) for file in files]
     counts = [_sample_count(entries, inputs) for entries in chosen]
     if sum(counts) == 0:
         raise DataError(f"{found}: there are no samples in it")
-    return ArraySamples(files, chosen, counts, {t.name: t for t in inputs})
+    return ArraySamples(files, chosen, counts, {t.name: t for t in inputs}, as_real)
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,11 @@ def sha256(file: Path) -> str:
     return found.hexdigest()
 
 
-def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
+def _checked(array: Array, entry: Entry, index: int, tensor: Tensor, *, as_real: bool = False) -> Array:
     assert tensor.shape is not None
-    if array.dtype.kind in INTEGERS:
+    if array.dtype.kind in INTEGERS and not tensor.dtype.is_float:
+        return _in_type(array, entry, index, tensor).reshape(tensor.shape)
+    if array.dtype.kind in INTEGERS and not as_real:
         return array.reshape(tensor.shape)
     with np.errstate(over="ignore"):
         sample = array.astype(np.float32).reshape(tensor.shape)
@@ -166,6 +175,20 @@ def _checked(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
         value = "NaN" if np.isnan(sample[bad][0]) else "infinity"
         raise DataError(f"{entry.label}: sample {index} has {value} in it", tensor=tensor.name)
     return sample
+
+
+def _in_type(array: Array, entry: Entry, index: int, tensor: Tensor) -> Array:
+    """Integers in the type of an integer input, where it holds them; stored bits of the same width stay."""
+    wanted = tensor.dtype.storage
+    if array.dtype.itemsize == wanted.itemsize:
+        return array
+    found = array.astype(wanted)
+    if (found != array).any():
+        value = array[found != array].reshape(-1)[0]
+        raise DataError(
+            f"{entry.label}: sample {index} has {value}, which {tensor.dtype} can't hold", tensor=tensor.name
+        )
+    return found
 
 
 def _entries(file: Path) -> list[Entry]:
@@ -199,10 +222,10 @@ def _squeezed(shape: Shape) -> Shape:
     return tuple(d for d in shape if d != 1)
 
 
-def _assigned(file: Path, inputs: Sequence[Tensor], kinds: str) -> dict[str, Entry]:
+def _assigned(file: Path, inputs: Sequence[Tensor], kinds: Mapping[str, str]) -> dict[str, Entry]:
     """Input name -> the array of this file that feeds it."""
     entries = {entry.key: entry for entry in _entries(file)}
-    return {tensor.name: _chosen(file, entries, tensor, kinds, only=len(inputs) == 1) for tensor in inputs}
+    return {tensor.name: _chosen(file, entries, tensor, kinds[tensor.name], only=len(inputs) == 1) for tensor in inputs}
 
 
 def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, kinds: str, *, only: bool) -> Entry:
@@ -221,8 +244,18 @@ def _chosen(file: Path, entries: Mapping[str, Entry], tensor: Tensor, kinds: str
             )
         named = fitting[0]
     if named.dtype.kind not in kinds:
-        must = "calibration data must be floats" if kinds == FLOATS else "samples must be numbers"
-        raise DataError(f"{named.label}: {must}, got {named.dtype}", tensor=name)
+        must = {
+            FLOATS: "calibration data must be floats",
+            INTEGERS: f"data for an input of type {tensor.dtype} must be integers",
+        }
+        hint = (
+            "; --as-real takes integers as the numbers that they are"
+            if kinds == FLOATS and named.dtype.kind in INTEGERS
+            else ""
+        )
+        raise DataError(
+            f"{named.label}: {must.get(kinds, 'samples must be numbers')}, got {named.dtype}{hint}", tensor=name
+        )
     if not _fits(named, tensor):
         raise DataError(
             f"{named.label}: shape {list(named.shape)} is not a number of samples of shape {list(tensor.shape or ())}",

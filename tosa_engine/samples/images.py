@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,12 +42,27 @@ class Preparation:
 
 @dataclass(frozen=True)
 class ImageSamples:
-    """One picture per sample, by file name."""
+    """One picture per sample, by file name; of a folder of class folders one of each class in turn."""
 
     files: list[Path]
     tensor: Tensor
     preparation: Preparation
     layout: str
+    folder: Path
+
+    def __str__(self) -> str:
+        """What is done to the pictures, in one line."""
+        how = self.preparation
+        height, width, channels = _dimensions(self.tensor.shape or (), self.layout)
+        size = how.size or (height, width)
+        cut = f", {height} x {width} cut from the middle" if size != (height, width) else ""
+        folders = len({file.parent for file in self.files})
+        where = f" in {folders} class folders" if self.files[0].parent != self.folder else ""
+        mean, std = (", ".join(f"{v:g}" for v in values) for values in (how.mean, how.std))
+        return (
+            f"{len(self.files)} pictures{where}: resized to {size[0]} x {size[1]} (bilinear){cut}; channels "
+            f"{MODES[channels]} as {self.layout}; (pixel - [{mean}]) / [{std}]"
+        )
 
     @property
     def total(self) -> int:
@@ -57,7 +73,9 @@ class ImageSamples:
         return {
             "kind": "images",
             "mean": list(how.mean), "std": list(how.std), "size": how.size and list(how.size), "layout": self.layout,
-            "files": [{"name": file.name, "sha256": sha256(file)} for file in self.files],
+            "files": [
+                {"name": file.relative_to(self.folder).as_posix(), "sha256": sha256(file)} for file in self.files
+            ],
         }  # fmt: skip
 
     def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
@@ -77,7 +95,17 @@ class ImageSamples:
 
 def is_image_folder(path: str | os.PathLike[str]) -> bool:
     found = Path(path)
-    return found.is_dir() and any(file.suffix.lower() in SUFFIXES for file in found.iterdir())
+    return found.is_dir() and bool(_pictures(found) or _classes(found))
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
+
+
+def _classes(folder: Path) -> list[Path]:
+    """The pictures of folders in a folder, one of each in turn, so that the first ones are of all classes."""
+    each = [_pictures(inside) for inside in sorted(folder.iterdir()) if inside.is_dir()]
+    return [file for row in zip_longest(*each) for file in row if file is not None]
 
 
 def image_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], preparation: Preparation) -> ImageSamples:
@@ -101,8 +129,8 @@ def image_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], prepar
             raise UsageError(f"--image-{name} has {len(values)} numbers; '{tensor.name}' has {channels} channels")
     if 0.0 in preparation.std:
         raise UsageError("--image-std can't be 0")
-    files = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in SUFFIXES)
-    return ImageSamples(files, tensor, preparation, layout)
+    folder = Path(path)
+    return ImageSamples(_pictures(folder) or _classes(folder), tensor, preparation, layout, folder)
 
 
 def _layout(tensor: Tensor) -> str:
