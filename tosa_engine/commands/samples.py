@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..text import say
 from .common import at_least, warn
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False
         return array_samples(args.data, inputs, integers=integers and not args.as_real, as_real=args.as_real)
     how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
     found = image_samples(args.data, inputs, how)
-    print(found, file=sys.stderr)
+    say(str(found), file=sys.stderr)
     return found
 
 
