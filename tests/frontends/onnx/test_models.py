@@ -201,6 +201,45 @@ def test_a_hundred_thousand_nodes_are_read(tmp_path: Path) -> None:
     assert len(graph.main.operators) == 1
 
 
+def quantized_network() -> Any:
+    """Conv, whose ReLU is the zero point of the QuantizeLinear behind it, and a global mean."""
+    rng = np.random.default_rng(3)
+    constants = {
+        "sx": np.float32(0.02), "zx": np.int8(5), "sy": np.float32(0.05), "zy": np.int8(-128),
+        "sw": rng.uniform(0.01, 0.03, 4).astype(np.float32), "zw": np.zeros(4, np.int8),
+        "w": rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8), "b": rng.standard_normal(4).astype(np.float32),
+        "sz": np.float32(0.03), "zz": np.int8(-100),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "sx", "zx"], ["xr"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wr"], axis=0),
+        helper.make_node("Conv", ["xr", "wr", "b"], ["y"], pads=[1, 1, 1, 1]),
+        helper.make_node("QuantizeLinear", ["y", "sy", "zy"], ["yq"]),
+        helper.make_node("DequantizeLinear", ["yq", "sy", "zy"], ["yr"]),
+        helper.make_node("GlobalAveragePool", ["yr"], ["z"]),
+        helper.make_node("QuantizeLinear", ["z", "sz", "zz"], ["zq"]),
+        helper.make_node("DequantizeLinear", ["zq", "sz", "zz"], ["out"]),
+    ]
+    return model(nodes, {"x": [1, 3, 6, 6]}, ["out"], constants)
+
+
+def test_a_quantized_model_becomes_integers(tmp_path: Path, command: Callable[..., Outcome]) -> None:
+    """The same as the floats that the model says, within one unit of the output."""
+    path, made = written(tmp_path, quantized_network()), tmp_path / "made.tosa"
+    done = command("quantize", path, "-o", made)
+    assert done.code == 0, done.err
+    integers, floats = load(made), load(path)
+    assert not any(tensor.dtype.is_float for tensor in integers.main.tensors.values())
+    assert not any(op.op == "CLAMP" for op in integers.main.operators)  # saturation does what is left of the ReLU
+    x = np.random.default_rng(1).uniform(-2, 2, (1, 3, 6, 6)).astype(np.float32)
+    stored = np.clip(np.rint(x / np.float32(0.02)) + 5, -128, 127).astype(np.int8)
+    ours = oracle.run(integers, {"x": stored})[integers.main.outputs[0]].astype(np.float64)
+    said = oracle.run(floats, {"x": x})["out"]
+    assert np.abs((ours + 100) * 0.03 - said).max() < 0.0301
+    assert len(np.unique(ours)) > 2
+
+
 def test_unsigned_and_wide_integers_at_the_border(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Add", ["a", "a"], ["b"]),

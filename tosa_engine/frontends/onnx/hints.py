@@ -24,6 +24,6 @@ def spread(graph: Graph) -> None:
         if operator.op not in SAME_SCALE:
             continue
         after, before = block.tensors[operator.outputs[0]], block.tensors[operator.inputs[0]]
-        alone = readers[before.name] == 1 and before.name not in block.inputs and before.data is None
+        alone = readers[before.name] == 1 and before.data is None
         if alone and before.quant is None and after.quant is not None and after.quant.axis is None:
             before.quant = after.quant

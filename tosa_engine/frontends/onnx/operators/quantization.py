@@ -106,12 +106,23 @@ def quantized(call: Call, x: Value, scaling: Scaling, element: Element) -> Value
         return known(np.clip(steps, element.minimum, element.maximum).astype(np.int64).astype(element.storage))
     quant = scaling.qparams(element)
     if call.g.for_integers and quant is not None:
-        real = g.tensor_of(x)
-        if real.quant not in (None, quant) or real.data is not None:
-            real = g.unary("IDENTITY", real)
+        real = _within(call, g.tensor_of(x), quant)
         real.quant = quant
         return Value(element, x.shape, None, None, real, quant)
     return Value(element, x.shape, None, stored(call, g.tensor_of(x), scaling, element))
+
+
+def _within(call: Call, x: Tensor, quant: QParams) -> Tensor:
+    """What the integers can stand for: saturation may be all that is left of an activation function.
+
+    An input of the model is quantized at the border.
+    """
+    if x.name in call.g.block.inputs and x.quant is None:
+        return x
+    if quant.axis is not None:
+        return call.g.unary("IDENTITY", x)
+    scale, zero = quant.scale[0], quant.zero_point[0]
+    return call.g.clamp(x, (quant.low - zero) * scale, (quant.high - zero) * scale)
 
 
 def stored(call: Call, x: Tensor, scaling: Scaling, element: Element) -> Tensor:
