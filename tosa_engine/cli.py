@@ -9,6 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from .commands import GROUP
+from .commands.told import listen
 from .errors import Problems, TosaEngineError, UsageError
 from .plugins import added
 from .text import MOST, say, shown
@@ -86,6 +87,7 @@ def _dispatch(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return UsageError.exit_code
     command: Command = args.command
+    listen(args)
     return command.run(args)
 
 
@@ -116,7 +118,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--debug",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="show where in the code an error was raised",
+        help="show every warning, and where in the code an error was raised",
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="show no warnings and no progress"
     )
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from tosa_engine.commands.common import add_model, add_options, at_least, open_source
 from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
+from tosa_engine.commands.told import warn
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.formats import hint_file, hint_suffixes, write_hints
 from tosa_engine.text import say
 
-from .tools import check_output, needs_floats, warn
+from .tools import check_output, needs_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +65,7 @@ class _Calibrate:
         check_output(args.output, hint_suffixes())
         source = open_source(args)
         graph = source.graph()
-        for warning in graph.warnings:
-            warn(warning)
+        warn(graph.warnings)
         needs_floats(graph, args.model)
         scheme = scheme_of(args)
         kept = Path(args.statistics or f"{args.output}{SUFFIX}") if args.statistics or args.resume else None
@@ -73,8 +73,7 @@ class _Calibrate:
         if kept is not None:
             statistics.write(kept)
         result = from_statistics(graph, statistics, scheme=scheme, weights=source.filters())
-        for warning in result.warnings:
-            warn(warning)
+        warn(result.warnings)
         write_hints(result.qparams, args.output)
         say(f"{args.output}: {len(result.qparams)} tensors, {_described(scheme)}, ranges of {result.samples} samples")
         return 0
@@ -160,7 +159,9 @@ def _collected(args: argparse.Namespace, graph: Graph, kept: Path | None) -> Sta
     samples = samples_of(args, graph)
     end = min(samples.total, args.first + args.samples if args.samples else samples.total)
     if args.samples is not None and args.first + args.samples > samples.total:
-        warn(f"there are {samples.total} samples, fewer than --from {args.first} and --samples {args.samples} ask for")
+        warn(
+            [f"there are {samples.total} samples, fewer than --from {args.first} and --samples {args.samples} ask for"]
+        )
     statistics = Statistics(digest(graph), samples.describe(), versions())
     if args.resume and kept is not None and kept.exists():
         before = read(kept)

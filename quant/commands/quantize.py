@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tosa_engine.commands.common import add_model, add_options, open_source
 from tosa_engine.commands.samples import add_data
+from tosa_engine.commands.told import warn
 from tosa_engine.formats import graph_suffixes, hint_file, write_graph
 from tosa_engine.text import say
 
 from .accept import accepted, add_accept, limits_of
 from .calibrate import add_scheme, scheme_of
 from .quantize_flags import RECORD, add_layers, add_methods, check, rules_of, with_samples
-from .tools import check_output, float_graph, given_hints, needs_floats, warn
+from .tools import check_output, float_graph, given_hints, needs_floats
 
 if TYPE_CHECKING:
     import argparse
@@ -65,14 +66,11 @@ class _Quantize:
             settings |= {"scales": result.scales} if result.scales else {}
         else:
             graph, floats, statistics = _with_ranges(args)
-            for warning in graph.warnings:
-                warn(warning)
             integer = quantize(graph, report, floats)
             if statistics is not None:
                 report.lints += of_statistics(graph, statistics.tensors, floats | report.inside)
         notes = [*report.notes, *map(str, report.lints)]
-        for note in notes:
-            warn(note)
+        warn(notes)
         if not accepted(args, limits, graph, integer):
             say(f"{args.output} is not written")
             return 1
@@ -111,7 +109,9 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
 
     if args.statistics is None:
         source = open_source(args)
-        return source.graph(given_hints(args, source), for_integers=True), frozenset(), None
+        hinted = source.graph(given_hints(args, source), for_integers=True)
+        warn(hinted.warnings)
+        return hinted, frozenset(), None
     graph, scheme, rules = float_graph(args), scheme_of(args), rules_of(args)
     needs_floats(graph, args.model)
     block = prepared(graph).main

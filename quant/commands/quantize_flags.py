@@ -11,7 +11,7 @@ from tosa_engine.formats import hint_file
 from tosa_engine.text import say
 
 from .calibrate import scheme_flags, scheme_of, versions
-from .tools import float_graph, needs_floats, warn
+from .tools import float_graph, needs_floats
 
 if TYPE_CHECKING:
     import argparse
@@ -134,8 +134,6 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str]:
     from ..improve.post_training import quantize_from_samples
 
     graph = float_graph(args)
-    for warning in graph.warnings:
-        warn(warning)
     needs_floats(graph, args.model)
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)

@@ -17,7 +17,7 @@ from tosa_engine.text import joined, say
 
 from .calibrate import add_scheme, scheme_of
 from .metric_flags import add_metric, metric_of
-from .tools import float_graph, needs_floats, warn
+from .tools import float_graph, needs_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,8 +134,6 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
             raise FileNotFoundError(2, "no such folder", str(Path(path).parent))
     graph, statistics, scheme = float_graph(args), records.read(args.statistics), scheme_of(args)
     needs_floats(graph, args.model)
-    for warning in graph.warnings:
-        warn(warning)
     units = units_of(attach(graph, statistics, scheme))
     samples = samples_of(args, graph)
     evaluator = Evaluator(graph, statistics, scheme, samples, args.samples, *metric_of(args, samples))

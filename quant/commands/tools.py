@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tosa_engine.commands.common import format_options, open_source
+from tosa_engine.commands.told import warn
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import hint_file, read_hints
-from tosa_engine.text import say
 
 if TYPE_CHECKING:
     import argparse
@@ -19,13 +18,11 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Graph, QParams
 
 
-def warn(message: str) -> None:
-    say(f"warning: {message}", file=sys.stderr)
-
-
 def float_graph(args: argparse.Namespace) -> Graph:
-    """The float model of the command line with its own hints, ready to be quantized."""
-    return open_source(args).graph(for_integers=True)
+    """The float model of the command line with its own hints, ready to be quantized; what is odd in it is printed."""
+    graph = open_source(args).graph(for_integers=True)
+    warn(graph.warnings)
+    return graph
 
 
 def needs_floats(graph: Graph, model: str) -> None:

@@ -17,9 +17,9 @@ from .common import (
     refuse_others,
     target_of,
     values_of,
-    warn,
     warn_of_version,
 )
+from .told import warn
 
 if TYPE_CHECKING:
     import argparse

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..formats import format_of, formats, model_help, options_of
 from ..target import EXTENSIONS, LEVELS, PROFILES, Target
-from ..text import say
 from ..versions import NEWEST, VERSIONS
+from .told import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -160,11 +160,6 @@ def load_model(args: argparse.Namespace) -> Graph:
     graph = open_source(args).graph()
     warn(graph.warnings)
     return graph
-
-
-def warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        say(f"warning: {warning}", file=sys.stderr)
 
 
 def at_least(low: int) -> Callable[[str], int]:

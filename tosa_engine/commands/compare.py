@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 from ..errors import UsageError
 from ..formats import hint_file
 from ..text import say
-from .common import add_options, at_least, warn
+from .common import add_options, at_least
 from .feeds import INPUT_HELP, INPUT_METAVAR
 from .samples import add_data
+from .told import warn
 
 if TYPE_CHECKING:
     import argparse

@@ -14,13 +14,14 @@ from ..types import count
 from .common import format_options, open_source
 from .feeds import find_feeds, read_elements
 from .samples import check_data, samples_of
+from .told import warn
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..arrays import Stored
-    from ..graph import Graph, Tensor
+    from ..graph import Graph, QParams, Tensor
     from ..samples.arrays import Samples
     from ..types import Array
 
@@ -43,9 +44,7 @@ class Sources:
         self.paths: list[str] = args.sides
         self._dumps = {path: open_dump(path) for path in self.paths if is_dump(path)}
         self._models = {
-            path: Model(path, read_model(open_source(args, path), quant))
-            for path in dict.fromkeys(self.paths)
-            if path not in self._dumps
+            path: _model(args, path, quant) for path in dict.fromkeys(self.paths) if path not in self._dumps
         }
         graphs = [model.graph for model in self._models.values()]
         self._fixed = _arrays(args.input, graphs)
@@ -92,6 +91,13 @@ class Sources:
         inputs = [t for model in self._models.values() for t in model.graph.inputs if t.name in arrays]
         fits = [arrays[t.name].size == length * (t.size or 0) for t in inputs]
         return length if length and fits and all(fits) else 0
+
+
+def _model(args: argparse.Namespace, path: str, quant: Mapping[str, QParams]) -> Model:
+    source = open_source(args, path)
+    graph = read_model(source, quant)
+    warn(source.warnings)
+    return Model(path, graph)
 
 
 def _each(counts: Mapping[str, int]) -> str:

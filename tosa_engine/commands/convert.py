@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..formats import format_of, formats, writer_of, writer_suffixes
 from ..text import say
-from .common import add_model, add_options, load_model, open_source, values_of, warn
+from .common import add_model, add_options, load_model, open_source, values_of
+from .told import warn
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..text import say
-from .common import at_least, warn
+from .common import at_least
+from .told import warn
 
 if TYPE_CHECKING:
     from ..graph import Graph

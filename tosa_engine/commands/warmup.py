@@ -10,6 +10,7 @@ from ..errors import DataError
 from ..formats import model_help
 from ..text import say, shown
 from .common import add_options, open_source
+from .told import warn
 
 if TYPE_CHECKING:
     import argparse
@@ -57,7 +58,6 @@ class _Warmup:
             nargs="*",
             help=f"{model_help()}; without any: small networks with the common int8 and int16 kernels",
         )
-        parser.add_argument("-q", "--quiet", action="store_true", help="no progress; it is shown on terminals only")
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -72,12 +72,14 @@ class _Warmup:
             raise DataError(f"there is no folder to keep compiled kernels in: {_jit.unkept[0]}")
         from ..kernels.walk import mailbox as helpers  # which needs the JIT
 
-        progress = _Progress(not args.quiet and sys.stderr.isatty())
+        progress = _Progress(not getattr(args, "quiet", False) and sys.stderr.isatty())
         with _jit.watch(progress.compiles):
             progress.step("threads")
             helpers.warm_up()
             for name in args.models:
-                _warm(name, open_source(args, name).graph(), progress)
+                graph = open_source(args, name).graph()
+                warn(graph.warnings)
+                _warm(name, graph, progress)
             for graph in [] if args.models else standard():
                 _warm(graph.source, graph, progress)
             progress.end()
