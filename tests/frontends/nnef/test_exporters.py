@@ -185,6 +185,13 @@ FORMS = {
         [7, 7, 0, 7, 7, 7],
         ["NNEF.I9: 't' is assigned twice"],
     ),
+    # PyTorch's torch.unbind(x) of which the second is taken
+    "results of an array without brackets": (
+        "a, y = unstack(x, axis = 0);",
+        (2, 3),
+        [-2, 3, 1],
+        ["NNEF.I2: 'unstack' returns an array; assign it to an array of names like [a, b]"],
+    ),
     # PyTorch's F.batch_norm(x, mean, variance, scale, offset, eps = 0.0): of width 3 as of 2
     "parameters of batch normalization on the last axis": (
         "y = batch_normalization(x, mean, variance, offset, scale, epsilon = 0.0);",
@@ -207,11 +214,17 @@ TENSORS = {
 }
 
 
+def fragments(body: str) -> str:
+    """The extensions, and the fragments that a body calls."""
+    called = (NORM if "norm(" in body.replace("batch_norm", "") else "") + (GLU if "glu(" in body else "")
+    return "extension KHR_enable_fragment_definitions;\nextension KHR_enable_operator_expressions;\n" + called
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("start", ["", TRACT])
 def test_forms(tmp_path: Path, form: str, start: str) -> None:
     body, shape, expected, warnings = FORMS[form]
-    start += "extension KHR_enable_fragment_definitions;\nextension KHR_enable_operator_expressions;\n" + NORM + GLU
+    start += fragments(body)
     found, told = read(tmp_path, body, TENSORS, shape=shape, start=start)
     np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-5)
     given = [warning for warning in told if warning in warnings]
@@ -222,7 +235,7 @@ def test_forms(tmp_path: Path, form: str, start: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_written_again_bends_nothing(tmp_path: Path, form: str) -> None:
     body, shape, expected, _ = FORMS[form]
-    start = "extension KHR_enable_fragment_definitions;\nextension KHR_enable_operator_expressions;\n" + NORM + GLU
+    start = fragments(body)
     read(tmp_path, body, TENSORS, shape=shape, start=start)
     again = tmp_path / "again.nnef"
     nnef.save(nnef.load_document(tmp_path), again)

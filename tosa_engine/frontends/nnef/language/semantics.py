@@ -149,8 +149,9 @@ class _Body:
         if isinstance(target, Sequence):
             if target.is_tuple and isinstance(kind, TupleOf) and len(target.items) == len(kind.items):
                 return all(self._fits(*pair, value) for pair in zip(target.items, kind.items))
-            if not target.is_tuple and isinstance(kind, ArrayOf):
-                return kind.item is None or all(self._fits(item, kind.item, value) for item in target.items)
+            if isinstance(kind, ArrayOf):
+                listed = not target.is_tuple or self.checker.bend("NNEF.I2", _misfit(target, kind, value), target.place)
+                return listed and (kind.item is None or all(self._fits(t, kind.item, value) for t in target.items))
         elif not isinstance(value, Invocation) or isinstance(kind, (TensorOf, Unknown)):
             return True
         self.report("NNEF.I2", _misfit(target, kind, value), target.place)
