@@ -116,7 +116,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
             RESCALE can't apply, accumulators that could overflow: all of them.
     """
-    result = unchecked(graph, report, floats)
+    result = unchecked(prepared(narrow.run(graph)), report, floats)
     found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
     validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
     if report is not None:
@@ -124,9 +124,10 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     return result
 
 
-def unchecked(graph: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
-    """`quantize` without the check of its result, for networks that are tried and thrown away."""
-    source = prepared(narrow.run(graph))
+def unchecked(source: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
+    """`quantize` of a `prepared` graph whose activations have 8 or 16 bits, without the check of its result: for networks
+    that are tried and thrown away.
+    """
     block = source.main
     ctx = Context(
         block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
