@@ -1,8 +1,8 @@
 """How long the methods of quantization take: python benchmarks/quantizing.py [--network vit] [--what adaround ...]
 
 AdaRound with bias correction on 32 samples, and sensitivity on 16, of a vision transformer (0.46 M weights) and of
-MobileNetV2 at 96 x 96 (width 0.5, 0.58 M weights), both with random weights. Processor seconds of this process, with all
-its threads; and a digest of what came out (rounded weights, biases, ranking), to hold two checkouts against each other.
+MobileNetV2 at 96 x 96 (width 0.5, 0.58 M weights), both with random weights. Processor seconds of this process, with
+all its threads; and a digest of what came out (rounded weights, biases, ranking), to hold checkouts against each other.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from ..ranges import activation_qparams, fixed_qparams, weight_qparams
 from .lints import of_tensor
 from .methods import Method, default_method
 from .observe import collect, digest
+from .range_rules import by_tensor as by_tensor_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tosa_engine.types import Array
 
     from ..legalize.layers import LayerRule
+    from .range_rules import RangeRule
     from .records import Statistics
     from .statistics import TensorStatistics
 
@@ -41,13 +43,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Scheme:
     """How ranges become integers: `method` chooses the range; `symmetric`: zero points 0; `power_of_two`: scales that
-    are powers of two, for targets that only shift; `weights_per_channel`: a scale for every output channel.
+    are powers of two, for targets that only shift; `weights_per_channel`: a scale for every output channel; `ranges`
+    choose the method or the range of single tensors.
     """
 
     method: Method = field(default_factory=lambda: Method("mse"))
     symmetric: bool = False
     power_of_two: bool = False
     weights_per_channel: bool = True
+    ranges: tuple[RangeRule, ...] = ()
 
     def with_bits(self, bits: int) -> Scheme:
         """The same for activations of other bits; the default method becomes the default of those."""
@@ -60,8 +64,8 @@ class Scheme:
             self, symmetric=symmetric, method=replace(self.method, name=name, bits=bits, symmetric=symmetric)
         )
 
-    def activation(self, seen: TensorStatistics) -> QParams:
-        low, high = self.method.range(seen)
+    def activation(self, seen: TensorStatistics, rule: RangeRule | None = None) -> QParams:
+        low, high = self.method.range(seen) if rule is None else rule.of(self.method, seen)
         return activation_qparams(
             low, high, bits=self.method.bits, symmetric=self.symmetric, power_of_two=self.power_of_two
         )
@@ -281,14 +285,14 @@ def _activations(
 ) -> dict[str, QParams]:
     """`bits`: of single tensors; the others have those of the scheme. `chosen`: what was found for a tensor before."""
     functions = {out: op.op for op in block.operators if isinstance(op, Composite) for out in op.outputs}
-    found = {}
+    rules, found = by_tensor_name(block, scheme.ranges), {}
     for name in block.tensors:
         if name in seen:
             key = name, bits.get(name, scheme.method.bits)
             if key not in chosen:
                 own = scheme.with_bits(key[1])
                 fixed = fixed_qparams(functions.get(name, ""), own.method.bits)
-                affine = own.method.bits == 16 or not own.symmetric
-                chosen[key] = fixed if fixed is not None and affine else own.activation(seen[name])
+                known = fixed is not None and name not in rules and (own.method.bits == 16 or not own.symmetric)
+                chosen[key] = fixed if fixed is not None and known else own.activation(seen[name], rules.get(name))
             found[name] = chosen[key]
     return found

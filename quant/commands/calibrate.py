@@ -90,6 +90,10 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="covered by --method percentile; default: 99.99",
     )
+    scheme.add_argument(
+        "--range", action="append", default=[], metavar="SELECTOR=...", dest="ranges",
+        help="of single layers or tensors: a method, percentile:P or LOW..HIGH; the last that matches wins",
+    )  # fmt: skip
     scheme.add_argument("--bits", type=int, choices=(8, 16), default=8, help="of activations; default: 8")
     scheme.add_argument("--symmetric", action="store_true", help="zero points of 0 (always with 16 bits)")
     scheme.add_argument("--power-of-two", action="store_true", help="scales that are powers of two")
@@ -106,6 +110,7 @@ def scheme_flags(args: argparse.Namespace) -> list[str]:
     given = {
         "--method": args.method is not None, "--percentile": args.percentile != PERCENTILE, "--bits": args.bits != 8,
         "--symmetric": args.symmetric, "--power-of-two": args.power_of_two, "--weights": args.weights != "per-channel",
+        "--range": bool(args.ranges),
     }  # fmt: skip
     return [flag for flag, on in given.items() if on]
 
@@ -129,12 +134,14 @@ def scheme_of(args: argparse.Namespace) -> Scheme:
     """What the flags of `add_scheme` say."""
     from ..calibration.calibrate import Scheme
     from ..calibration.methods import Method, default_method
+    from ..calibration.range_rules import parse_range
 
     if args.percentile != PERCENTILE and args.method != "percentile":
         raise UsageError("--percentile is for --method percentile")
     symmetric = args.symmetric or args.bits == 16
     method = Method(args.method or default_method(args.bits), args.percentile, args.bits, symmetric)
-    return Scheme(method, symmetric, args.power_of_two, args.weights == "per-channel")
+    ranges = tuple(map(parse_range, args.ranges))
+    return Scheme(method, symmetric, args.power_of_two, args.weights == "per-channel", ranges)
 
 
 def _described(scheme: Scheme) -> str:

@@ -125,8 +125,8 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
 
 
 def unchecked(source: Graph, report: Report | None = None, floats: Iterable[str] = ()) -> Graph:
-    """`quantize` of a `prepared` graph whose activations have 8 or 16 bits, without the check of its result: for networks
-    that are tried and thrown away.
+    """`quantize` of a `prepared` graph whose activations have 8 or 16 bits, without the check of its result: for
+    networks that are tried and thrown away.
     """
     block = source.main
     ctx = Context(
