@@ -252,3 +252,13 @@ def test_unsigned_and_wide_integers_at_the_border(tmp_path: Path) -> None:
     found = oracle.run(graph, {"a": bits, "i": np.array([7], np.int32)})
     assert found["b"].view(np.uint8).tolist() == [2, 254, 144]
     assert found["j"].tolist() == [14]
+
+
+def test_what_a_node_computes_in_another_layout_has_the_name_of_its_result(tmp_path: Path) -> None:
+    """Otherwise its range, which calibration sees, would be taken for that of a tensor that the model doesn't know."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Sub", ["x", "c"], ["y"])]
+    path = written(tmp_path, model(nodes, {"x": [1, 2, 3, 3]}, ["y"], {"w": np.ones((2, 2, 1, 1), np.float32)}))
+    block = load(path).main
+    (result,) = (op.outputs[0] for op in block.operators if op.op == "CONV2D")
+    assert block.tensors[result].source_name == "c"
+    assert {op.op: block.tensors[op.outputs[0]].source_name for op in block.operators}["SUB"] == "y"

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import DataError
 from ...graph import Composite, Location, Tensor, new_graph
 from ...lower.composites import compose
-from ...lower.views import reshaped, shape_of, transposed
+from ...lower.views import shape_of
 from ...lower.writer import Writer
 from .files.quantfile import Quantization
 from .files.variables import FORMATS, read_variable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...errors import ParseError, Unsupported
-    from ...graph import Operator, QParams
+    from ...graph import QParams
     from ...types import Shape
     from .language.flat import Document, Operation
 
@@ -163,7 +163,7 @@ class NnefWriter(Writer):
         self.values[name] = result
         result.source = Location(self.document.text.file, self._operation.place.line, name)
         result.quant = with_axis(self.quant.get(name), name, shape_of(result))
-        self._carry_back(result)
+        self.carry_back(result, self._bound)
 
     def _rename(self, tensor: Tensor, name: str) -> None:
         producer = self.producers.get(tensor.name)
@@ -172,29 +172,8 @@ class NnefWriter(Writer):
             producer.body = compose(producer.op, x, renamed, producer.attributes, producer.location).body
         self.rename(tensor, name)
 
-    def _carry_back(self, result: Tensor) -> None:
-        """Tensors of this operation that hold the same values in another view carry the same name and hint."""
-        producer = self.producers.get(result.name)
-        while producer is not None and producer.op in ("TRANSPOSE", "RESHAPE"):
-            before = self.block.tensors[producer.inputs[0]]
-            if before.name in self._bound or before.data is not None:
-                return
-            before.source, before.quant = result.source, _before(producer, before, result)
-            result, producer = before, self.producers.get(before.name)
-        if producer is not None and producer.op == "CONCAT":
-            for part in (self.block.tensors[n] for n in producer.inputs):
-                if part.name not in self._bound and result.quant is not None and result.quant.axis is None:
-                    part.quant = result.quant
-
 
 Mapper = Callable[[NnefWriter, "Operation"], "Tensor | list[Tensor]"]
-
-
-def _before(view: Operator, before: Tensor, after: Tensor) -> QParams | None:
-    if view.op == "RESHAPE":
-        return reshaped(after.quant, shape_of(after), shape_of(before))
-    perms = view.attributes["perms"]
-    return transposed(after.quant, [perms.index(i) for i in range(len(perms))])
 
 
 def with_axis(quant: QParams | None, name: str, shape: Shape) -> QParams | None:

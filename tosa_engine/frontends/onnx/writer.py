@@ -68,6 +68,7 @@ class OnnxWriter(Writer):
         self._named(tensor, self.fresh(name))
         tensor.source = Location(self.file, 0, name)
         self.bound.add(tensor.name)
+        self.carry_back(tensor, self.bound)
         value.tensor = tensor
 
     def give_up_name(self, tensor: Tensor) -> None:
