@@ -19,6 +19,7 @@ from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
 from ..legalize.sharing import clamped_by, share
+from ..legalize.uneven import find as find_uneven
 from ..legalize.weights import accumulates, is_weighted, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
 from .lints import of_tensor
@@ -205,11 +206,14 @@ def _reads(block: Block, tensor: Tensor) -> int:
 
 
 def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
-    """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say."""
+    """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say, but
+    for layers that normalise uneven channels (`legalize.uneven`): int16.
+    """
     default = INT16 if scheme.method.bits == 16 else INT8
     if weight_bits == 4 and default == INT16:
         raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
-    return resolve(block, rules, INT4 if weight_bits == 4 else default)
+    uneven = {name: INT16 for found in find_uneven(block) for name in found.layers}
+    return resolve(block, rules, INT4 if weight_bits == 4 else default, uneven)
 
 
 def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> None:

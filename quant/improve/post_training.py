@@ -18,6 +18,7 @@ from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
+from ..legalize.uneven import find as find_uneven
 from .bias import Correction, correct_bias, has_bias
 from .equalize import equalize
 from .rounding import adaround, can_round
@@ -108,6 +109,9 @@ def quantize_from_samples(
     floats = stay_float(block, precisions)
     for_rounding, for_bias = _chosen(block, options)
     note(f"precision: {described(precisions)}")
+    if options.scheme.method.bits == 8:
+        for uneven in find_uneven(block):
+            note(uneven.described(precisions))
     trial = Trial(samples, options.scheme, options.rules, options.weight_bits, floats)
     scales = Kept()
     if options.equalize:

@@ -130,8 +130,11 @@ def layers_of(block: Block) -> list[Layer]:
     return found
 
 
-def resolve(block: Block, rules: Sequence[LayerRule], default: str = INT8) -> dict[str, str]:
-    """Layer name -> precision, for every layer; `default` int4 means: wherever the operator has such weights.
+def resolve(
+    block: Block, rules: Sequence[LayerRule], default: str = INT8, own: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Layer name -> precision, for every layer; `default` int4 means: wherever the operator has such weights. `own`
+    has the defaults of single layers.
 
     Raises UsageError (Problems for several) for selectors that match no layer, or for int4 none that takes it.
     """
@@ -139,7 +142,8 @@ def resolve(block: Block, rules: Sequence[LayerRule], default: str = INT8) -> di
     _check(layers, rules)
     chosen = {}
     for layer in layers:
-        chosen[layer.name] = INT8 if default == INT4 and not layer.takes_int4 else default
+        usual = INT8 if default == INT4 and not layer.takes_int4 else default
+        chosen[layer.name] = own.get(layer.name, usual) if own else usual
         for rule in rules:
             if layer.matches(rule.selector) and (rule.precision != INT4 or layer.takes_int4):
                 chosen[layer.name] = rule.precision
@@ -173,7 +177,7 @@ def activation_bits(block: Block, precisions: Mapping[str, str]) -> dict[str, in
     computing = {id(layer.op): precisions[layer.name] for layer in layers}
     written = [(layer.tensors, precisions[layer.name]) for layer in layers]
     of_layers = {name for tensors, _ in written for name in tensors}
-    written += [([name, *_moved_from(block, name, of_layers)], INT8) for name in block.inputs]
+    written += [([name, *moved_from(block, name, of_layers)], INT8) for name in block.inputs]
     for tensors, own in written:
         read = {computing.get(id(op)) for name in tensors for op in consumers.get(name, [])}
         bits |= dict.fromkeys(tensors, 16 if own == INT16 or INT16 in read else 8)
@@ -186,14 +190,15 @@ def stay_float(block: Block, precisions: Mapping[str, str]) -> frozenset[str]:
     found = {name for layer in layers if precisions[layer.name] == FLOAT for name in layer.tensors}
     of_layers = {name for layer in layers for name in layer.tensors}
     for name in block.inputs:
-        moved = [name, *_moved_from(block, name, of_layers)]
+        moved = [name, *moved_from(block, name, of_layers)]
         readers = [out for part in moved for op in consumers.get(part, []) for out in op.outputs if out not in moved]
         if readers and found.issuperset(readers):
             found.update(moved)
     return frozenset(found)
 
 
-def _moved_from(block: Block, name: str, taken: set[str]) -> list[str]:
+def moved_from(block: Block, name: str, taken: set[str]) -> list[str]:
+    """What moves of values make of a graph input, without what layers write (`taken`)."""
     found = [name]
     for op in block.operators:
         if op.inputs and op.inputs[0] in found:

@@ -1,0 +1,78 @@
+"""Raw measurements: the layers that normalise them have int16, and the network says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from quant_tools import Floats
+
+from quant import LayerRule, Options, quantize_from_samples
+from quant.legalize.quantize import prepared
+from quant.legalize.uneven import find
+from tosa_engine import oracle, types
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Graph
+
+RNG = np.random.default_rng(3)
+MEAN = np.array([[50.0, 0.5, 200.0, 5.0]], np.float32)
+DEVIATION = np.array([[12.0, 0.5, 40.0, 0.25]], np.float32)
+WEIGHTS = RNG.normal(size=(3, 1, 1, 4)).astype(np.float32)
+SAMPLES = [{"x": (MEAN + DEVIATION * RNG.normal(size=(1, 4))).astype(np.float32)} for _ in range(32)]
+STEP = "214 times that of its smallest channel"
+TOLD = f"a step of 'x' in int8 would be {STEP}: int16 for less (--layer less=int8: not so)"
+
+
+def network(mean: Any = MEAN, deviation: Any = DEVIATION) -> Graph:
+    f = Floats()
+    y = f.op("SUB", [f.input((1, 4)), f.const(mean)], name="less")
+    y = f.op("MUL", [y, f.const(1 / deviation)], name="normal")
+    y = f.op("RESHAPE", [y, f.const((1, 1, 1, 4), dtype=types.shape)], name="pixel")
+    return f.outputs(f.conv(y, WEIGHTS, np.zeros(3, np.float32), name="y"))
+
+
+def sqnr(*rules: str) -> tuple[float, list[str]]:
+    """Of int8 with default options, and the notes."""
+    graph = network()
+    made = quantize_from_samples(graph, SAMPLES, Options(rules=tuple(LayerRule(*r.split("=")) for r in rules)))
+    into, out = made.graph.inputs[0].quant, made.graph.outputs[0].quant
+    assert into is not None
+    assert out is not None
+    signal = noise = 0.0
+    for sample in SAMPLES:
+        wanted = oracle.run(graph, sample)["y"]
+        found = dequantize_array(oracle.run(made.graph, {"x": quantize_array(sample["x"], into)})["y"], out)
+        signal, noise = signal + float((wanted**2).sum()), noise + float(((found - wanted) ** 2).sum())
+    return 10 * np.log10(signal / noise), made.notes
+
+
+def test_normalization_of_raw_measurements_has_int16_by_default() -> None:
+    found, notes = sqnr()
+    assert found > 35
+    assert notes == ["precision: 2 layers int8, 1 int16 (less)", TOLD]
+
+
+def test_a_rule_has_the_last_word() -> None:
+    found, notes = sqnr("less=int8")
+    assert found < 25
+    assert notes[1] == f"a step of 'x' in int8 is {STEP}: --layer less=int16 keeps it"
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation"),
+    [
+        (np.array([[123.7, 116.3, 103.5, 110]]), np.array([[58.4, 57.1, 57.4, 57]])),  # pictures
+        (np.zeros((1, 1)), np.full((1, 1), 255.0)),
+    ],
+)
+def test_channels_of_one_size_stay_int8(mean: Any, deviation: Any) -> None:
+    assert find(prepared(network(mean.astype(np.float32), deviation.astype(np.float32))).main) == []
+
+
+def test_channels_far_from_each_other_are_uneven_with_one_deviation() -> None:
+    """1000 - 3 .. 4000 + 3 has 501 times the size of -3 .. 3."""
+    (found,) = find(prepared(network(np.array([[1000, 2000, 3000, 4000]], np.float32), np.ones((1, 4)))).main)
+    assert (found.input, found.layers, round(found.times)) == ("x", ("less",), 501)
