@@ -6,6 +6,7 @@ CONFORMANCE_VENV ?= .venv-conformance
 PEERS_VENV ?= .venv-peers
 INTERPRETER_VENV ?= .venv-interpreter
 BENCH_VENV ?= .venv-bench
+NETWORKS_VENV ?= .venv-networks
 MINUTES ?= 10
 PROFILE ?= int
 
@@ -14,10 +15,11 @@ READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format docs conformance conformance-ci fuzz peers interpreter bench clean
+.PHONY: help demo networks test test-all lint format docs conformance conformance-ci fuzz peers interpreter bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
+	@echo 'make networks      five networks from training in PyTorch to int8 and int16, next to ONNX Runtime'
 	@echo 'make test          the tests'
 	@echo 'make test-all      these, and then those that take long, each for a reason that its mark gives'
 	@echo 'make lint          ruff and mypy'
@@ -34,6 +36,9 @@ help:
 
 demo: $(VENV)/$(READY)
 	$(VENV)/bin/python examples/digits/demo.py
+
+networks: $(NETWORKS_VENV)/$(READY)
+	$(NETWORKS_VENV)/bin/python examples/torch_networks/run.py --markdown docs/torch-networks.md
 
 PYTEST := -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --durations=10
 
@@ -88,6 +93,7 @@ $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 $(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter
 $(BENCH_VENV)/$(READY): EXTRAS := bench
+$(NETWORKS_VENV)/$(READY): EXTRAS := torch
 
 %/$(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; try: make PYTHON=python3.11") \
@@ -98,4 +104,4 @@ $(BENCH_VENV)/$(READY): EXTRAS := bench
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(INTERPRETER_VENV) $(BENCH_VENV) out
+	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(INTERPRETER_VENV) $(BENCH_VENV) $(NETWORKS_VENV) out

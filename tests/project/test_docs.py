@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "examples" / "digits" / "README.md"]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("examples/*/README.md"))]
 FOLDERS = ("tosa_engine", "quant", "lut", "tests", "docs", "benchmarks", "conformance", "examples")
 # what is in the repository, with a slash before each name, and one after those of folders
 CONTENT = [
