@@ -15,7 +15,7 @@ from .axes import part
 from .elementary import chosen, number, times
 from .linear import matmul, turned
 from .normalization import softmax
-from .problems import Misfit, Unlowered
+from .problems import Misfit, Unlowered, check_made
 from .views import shape_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def attention(
             raise Unlowered(
                 f"a causal mask of {queries[-2]} queries and {keys[-2]} keys, which PyTorch and tract don't place alike"
             )
+        check_made(queries[-2] * keys[-2], "a causal mask")
         mask = g.const(np.tri(queries[-2], dtype=np.bool_), types.bool_, "causal")
     weights = masked_softmax(g, scores, mask)
     weights = g.reshape(weights, (*keys[:-2], share * queries[-2], keys[-2]))
@@ -60,6 +61,8 @@ def _check(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
 
 def masked_softmax(g: Writer, scores: Tensor, mask: Tensor | None) -> Tensor:
     """Softmax over the last axis of `scores` plus a mask of numbers, or of what a mask of truths leaves."""
+    if not shape_of(scores):
+        raise Misfit("softmax of a tensor without axes")
     axis = len(shape_of(scores)) - 1
     if mask is None:
         return softmax(g, scores, (axis,))
@@ -83,9 +86,9 @@ def _aligned(g: Writer, mask: Tensor, scores: Tensor) -> Tensor:
 def rotated(g: Writer, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """x * cosine + (-second half of x, first half of x) * sine, along the last axis."""
     shape = shape_of(x)
+    if not shape or shape[-1] % 2:
+        raise Misfit(f"the last axis of shape {list(shape)} has no halves")
     axis, half = len(shape) - 1, shape[-1] // 2
-    if shape[-1] % 2:
-        raise Misfit(f"a last axis of {shape[-1]} elements has no halves")
     first, second = part(g, x, axis, 0, half), part(g, x, axis, half, half)
     turned_half = g.concat([g.negate(second), first], axis)
     cosine, sine = _aligned(g, cosine, x), _aligned(g, sine, x)

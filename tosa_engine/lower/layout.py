@@ -10,7 +10,7 @@ from .. import types
 from ..types import count
 from .axes import every, joined, reversed_
 from .elementary import chosen, compared
-from .problems import Misfit
+from .problems import Misfit, check_made
 from .views import shape_of, within
 
 if TYPE_CHECKING:
@@ -72,10 +72,12 @@ def gather(g: Writer, x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 def at_constant(g: Writer, x: Tensor, indices: Array, axis: int) -> Tensor:
     """`gather` of constant indices; negative ones count from the end. Even steps, also backwards, take no GATHER."""
-    extent, wanted = shape_of(x)[axis], np.asarray(indices, np.int64)
+    extent = shape_of(x)[axis]
+    fits = (indices == np.floor(indices)) & (indices >= -extent) & (indices < extent)
+    if not fits.all():
+        raise Misfit(f"an index {indices[~fits][0]} is beyond an axis of {extent} elements")
+    wanted = indices.astype(np.int64)
     wanted = np.where(wanted < 0, wanted + extent, wanted)
-    if wanted.size and not 0 <= wanted.min() <= wanted.max() < extent:
-        raise Misfit(f"an index {int(np.asarray(indices).flat[0])} is beyond an axis of {extent} elements")
     steps = np.diff(wanted.reshape(-1))
     if wanted.size == 1 or (steps[0] and (steps == steps[0]).all()):
         step = int(steps[0]) if steps.size else 1
@@ -106,6 +108,7 @@ def one_hot(g: Writer, x: Tensor, axis: int, size: int, off: float, on: float) -
     shape = shape_of(x)
     if size < 1:
         raise Misfit(f"an axis of {size} elements")
+    check_made(size, "an axis")
     index = g.reshape(x, (*shape[:axis], 1, *shape[axis:]))
     places = np.arange(size, dtype=np.int32).reshape((1,) * axis + (size,) + (1,) * (len(shape) - axis))
     same = compared(g, "EQUAL", index, g.const(places, types.i32, "places"))
@@ -115,6 +118,7 @@ def one_hot(g: Writer, x: Tensor, axis: int, size: int, off: float, on: float) -
 def triangle(g: Writer, x: Tensor, diagonal: int, *, upper: bool) -> Tensor:
     """The last two axes from a diagonal on (or up to it); 0 elsewhere."""
     rows, columns = shape_of(x)[-2:]
+    check_made(rows * columns, "a triangle")
     kept = np.tri(rows, columns, diagonal - upper, dtype=np.bool_) ^ upper
     if x.data is not None:
         return g.const(np.where(kept, x.data, 0), x.dtype, "triangle")

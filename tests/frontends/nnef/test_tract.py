@@ -243,6 +243,12 @@ ATTENTION = """fragment attention(query: tensor<scalar>, key: tensor<scalar>, va
 """
 
 
+def test_tensors_in_arrays_of_numbers(tmp_path: Path) -> None:
+    body = """s = tract_core_shape_of(x); n = slice(s, axes = [0], begin = [1], end = [2]);
+    y = reshape(x, shape = [n, 2]);"""
+    assert ran(tmp_path, body, {"x": ROWS})[0].tolist() == ROWS.reshape(4, 2).tolist()
+
+
 def test_attention_of_parts(tmp_path: Path) -> None:
     """As exports for versions of tract before 0.22 have it, with the number of features from a shape."""
     inputs = {"q": Q, "k": K, "v": V}
@@ -317,7 +323,12 @@ def test_einstein_sums(tmp_path: Path, expression: str, shapes: list[tuple[int, 
         ("y = tract_core_einsum([x], expr = 'ijk->i');", "'ijk->i' doesn't fit an operand of shape [2, 4]"),
         ("y, z = tract_core_topk(x, k = 5, axis = 1, largest = true);", "5 elements of an axis of 4"),
         ("y = tract_core_gather(x, i, axis = 1);", "an index 4 is beyond an axis of 4 elements"),
+        ("y = tract_core_gather(x, f, axis = 1);", "an index 1.5 is beyond an axis of 4 elements"),
         ("y = tract_core_gather_elements(x, q, axis = 1);", "indices of shape [1, 2, 3, 4] don't fit"),
+        ("y = tract_transformers_apply_rope(1.0, 1.0, 1.0);", "the last axis of shape [] has no halves"),
+        ("y = tract_transformers_scaled_masked_softmax(1.0, m);", "softmax of a tensor without axes"),
+        ("y = tract_core_broadcast(x, shape = [j, 4]);", "'shape' must be one number, 'j' has 2"),
+        ("y = tract_core_broadcast(x, shape = [t, 4]);", "the value of 't' must be known before the graph runs"),
         ("y = tract_core_range(0, 3, step = -1);", "there are no elements"),
         ("y = tract_core_broadcast(x, shape = [2, 3]);", "shape [2, 4] can't become [2, 3]"),
         ("y = tract_transformers_gdn_recurrent(x);", "operation 'tract_transformers_gdn_recurrent' isn't supported"),
@@ -325,8 +336,9 @@ def test_einstein_sums(tmp_path: Path, expression: str, shapes: list[tuple[int, 
     ],
 )
 def test_what_has_no_meaning_is_refused(tmp_path: Path, body: str, message: str) -> None:
-    tensors = {"m": TRUTHS, "n": TRUTHS & [[True], [False], [True]], "i": np.array([4, 0])}
-    inputs = {"q": Q, "x": ROWS, "h": np.concatenate([K, K], 2)}
+    tensors = {"m": TRUTHS, "n": TRUTHS & [[True], [False], [True]], "i": np.array([0, 4]), "f": array([0, 1.5])}
+    tensors["j"] = np.array([2, 4])
+    inputs = {"q": Q, "x": ROWS, "t": np.array([2]), "h": np.concatenate([K, K], 2)}
     with pytest.raises(TosaEngineError) as caught:
         ran(tmp_path, body, inputs, tensors)
     assert message in str(caught.value)
@@ -336,6 +348,25 @@ def test_orders_of_too_many_elements_are_refused(tmp_path: Path) -> None:
     body = "y, z = tract_core_topk(x, k = 5, axis = 1, largest = true);"
     with pytest.raises(TosaEngineError, match="the order of 1 x 5000 elements, which takes 25000000 comparisons"):
         ran(tmp_path, body, {"x": np.zeros((1, 5000), np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("y = tract_core_trilu(x);", "a triangle of 10000000000 elements"),
+        ("i = tract_core_range(0, 2000000000); y = copy(i);", "a range of 2000000000 elements"),
+        (
+            "q = transpose(x, axes = [1, 0]); y = tract_transformers_sdpa(q, q, q, is_causal = true);",
+            "a causal mask of",
+        ),
+        ("i = tract_core_range(0, 3); y = tract_core_one_hot(i, axis = 1, dim = 2000000000);", "an axis of 2000000000"),
+    ],
+)
+def test_small_documents_make_no_large_constants(tmp_path: Path, body: str, what: str) -> None:
+    text = f"x = external(shape = [100000, 100000]); {body}"
+    (tmp_path / "graph.nnef").write_text(f"version 1.0;\n{EXTENSIONS}graph g(x) -> (y) {{ {text} }}")
+    with pytest.raises(TosaEngineError, match=rf"{what}.*at most 67108864 are made"):
+        nnef.load(tmp_path)
 
 
 def test_either_extension_brings_all_operations(tmp_path: Path) -> None:

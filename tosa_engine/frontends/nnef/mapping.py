@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import TosaEngineError, UsageError, raise_all
 from ...lower.problems import Misfit, Unlowered
@@ -11,6 +11,7 @@ from ...lower.views import shape_of
 from . import updates
 from .build import NnefWriter
 from .flattening import lower
+from .language.kinds import INTEGER, parts
 from .language.syntax import Name
 from .operations import (
     attention,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from ...types import Shape
     from .build import Mapper
     from .language.flat import Document, Operation
-    from .language.library import Declaration
+    from .language.library import Declaration, Parameter
 
 MAPPERS: Final[Mapping[str, Mapper]] = {
     name: mapper
@@ -144,20 +145,30 @@ def _map_operation(builder: NnefWriter, operation: Operation) -> None:
 
 
 def _with_numbers(builder: NnefWriter, operation: Operation) -> Operation:
-    """The operation with the values of constant tensors that stand where numbers must."""
-    tensors = {
-        p.name: operation.arguments[p.name] for p in operation.declaration.parameters
-        if not p.is_tensor and isinstance(operation.arguments[p.name], Name)
+    """The operation with the values of constant tensors that stand where numbers must, or in arrays of numbers."""
+    given = {
+        p.name: _in_numbers(builder, p, operation.arguments[p.name])
+        for p in operation.declaration.parameters if not p.is_tensor and _named(operation.arguments[p.name])
     }  # fmt: skip
-    if not tensors:
-        return operation
-    given = dict(operation.arguments)
-    for name, tensor in tensors.items():
-        values = builder.numbers(tensor)
-        if len(values) != 1:
-            raise builder.error(f"'{name}' must be one number, '{tensor.text}' has {len(values)}")
-        given[name] = values[0]
-    return replace(operation, arguments=given)
+    return replace(operation, arguments={**operation.arguments, **given}) if given else operation
+
+
+def _named(value: Any) -> bool:
+    return any(map(_named, value)) if isinstance(value, tuple) else isinstance(value, Name)
+
+
+def _in_numbers(builder: NnefWriter, parameter: Parameter, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_in_numbers(builder, parameter, item) for item in value)
+    if not isinstance(value, Name):
+        return value
+    values = builder.numbers(value)
+    if len(values) != 1:
+        raise builder.error(f"'{parameter.name}' must be one number, '{value.text}' has {len(values)}")
+    whole = INTEGER in parts(parameter.kind)
+    if whole and not values[0].is_integer():
+        raise builder.error(f"'{parameter.name}' must be an integer, '{value.text}' is {values[0]}")
+    return int(values[0]) if whole else values[0]
 
 
 def _tensors(operation: Operation) -> set[str]:

@@ -9,9 +9,9 @@ import numpy as np
 from .... import types
 from ....lower import layout
 from ....lower.elementary import converted
+from ....lower.problems import check_made
 from ....lower.ranking import extremes
 from ....lower.views import shape_of
-from .data import MAX_CONSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,9 @@ def one_hot(b: NnefWriter, operation: Operation) -> Tensor:
 
 def range_(b: NnefWriter, operation: Operation) -> Tensor:
     start, end, step = (int(operation.arguments[name]) for name in ("start", "end", "step"))
-    if step == 0 or not 0 < len(range(start, end, step)) <= MAX_CONSTANT:
-        raise b.error(f"from {start} to {end} in steps of {step} there are no elements, or too many")
+    if step == 0 or not range(start, end, step):
+        raise b.error(f"from {start} to {end} in steps of {step} there are no elements")
+    check_made(len(range(start, end, step)), "a range")
     return b.const(np.arange(start, end, step), types.i32)
 
 
