@@ -100,6 +100,7 @@ same samples, options and seed (`--rounding-seed`) give the same bytes.
   wins, and a rule that matches none is an error. `--layers FILE` reads them from a file, one `SELECTOR = PRECISION` a
   line. An `int16` layer reads and writes 16 bits; TOSA has no operator of 16-bit activations and 4-bit weights, nor a
   MATMUL of 4-bit weights. `--rounding-layers` and `--bias-layers` limit those methods.
+- `--accept METRIC=LOSS` refuses to write a network that loses more of a [metric](precision.md#metrics) than that.
 """
 
 

@@ -89,6 +89,8 @@ def _calibration(
     made: argparse.Namespace, graph: Graph, samples: Samples, settings: dict[str, Any], notes: list[str]
 ) -> tuple[FirstSamples, Statistics | None]:
     """The samples and the statistics that the model was calibrated with, as far as they are there."""
+    from tosa_engine.samples.loader import is_loader
+
     from ..calibration import records
     from ..calibration.observe import digest
     from .quantize_flags import FirstSamples
@@ -103,5 +105,7 @@ def _calibration(
             return FirstSamples(samples, 0), found
     place = settings.get("statistics") or settings.get("data")
     reason = f"'{place}' isn't there" if place else "the record names none"
+    if is_loader(str(place)):
+        reason = f"'{place}' is a function, and a record has none called"
     notes.append(f"ranges are of the samples of this report, for want of calibration data: {reason}")
     return FirstSamples(samples, min(samples.total, made.samples or samples.total)), None

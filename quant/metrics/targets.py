@@ -4,7 +4,8 @@ Without a name they are looked for where the samples are:
 
 - next to the input's array in its `.npz`: `y`, `targets`, `labels`, or `..._labels` next to `..._images`;
 - next to an `.npy`: `y.npy`, `targets.npy` or `labels.npy` in the same folder;
-- a folder of class folders: the number of the picture's folder, in the order of their names.
+- a folder of class folders: the number of the picture's folder, in the order of their names;
+- a function that gives samples: what stands second in its pairs.
 
 The first axis counts samples, as in the arrays of inputs.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.samples.arrays import ArraySamples
 from tosa_engine.samples.images import ImageSamples
+from tosa_engine.samples.loader import LoaderSamples
 
 if TYPE_CHECKING:
     from tosa_engine.samples.arrays import Samples
@@ -71,10 +73,25 @@ def find_targets(samples: Samples) -> Targets:
         return _beside_arrays(samples)
     if isinstance(samples, ImageSamples):
         folders = sorted({file.parent.name for file in samples.files})
-        if len(folders) > 1:
+        if samples.files[0].parent != samples.folder:
             numbers = [folders.index(file.parent.name) for file in samples.files]
             return Targets(np.array(numbers), f"{len(folders)} class folders: {', '.join(folders[:8])}")
+    if isinstance(samples, LoaderSamples):
+        return _of_pairs(samples)
     raise UsageError("a metric needs the right answers: give --targets FILE.npy or FILE.npz:NAME")
+
+
+def _of_pairs(samples: LoaderSamples) -> Targets:
+    found = samples.answers()
+    if len(found) != samples.total:
+        raise UsageError(f"{samples.text}: a metric needs the right answers: give pairs of an array and a label")
+    try:
+        stacked = np.stack([np.asarray(answer) for answer in found])
+    except ValueError as problem:
+        raise DataError(f"{samples.text}: labels of different shapes: {problem}") from problem
+    if stacked.dtype.kind not in "iubf":
+        raise DataError(f"{samples.text}: labels are numbers, got {stacked.dtype}")
+    return Targets(stacked, samples.text)
 
 
 def _beside_arrays(samples: ArraySamples) -> Targets:

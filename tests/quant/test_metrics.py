@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +17,11 @@ from tosa_engine import Session, serialize, types
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Tensor
 from tosa_engine.samples.arrays import RandomSamples, array_samples
+from tosa_engine.samples.images import ImageSamples, Preparation
+from tosa_engine.samples.loader import LoaderSamples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 SCORES = [[[0.1, 0.7, 0.2]], [[0.5, 0.4, 0.1]], [[0.2, 0.2, 0.6]], [[0.1, 0.5, 0.4]]]
 
@@ -73,6 +76,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     (tmp_path / f"{name}.py").write_text(
         "def bias(targets, outputs):\n    assert outputs.shape == (4, 3) and targets.shape == (4,)\n"
         "    return (outputs.argmax(1) - targets).mean()\n"
+        "def pairs():\n    return [([1.0, 2.0, 3.0], 4), ([1.0, 2.0, 3.0], 5)]\n"
+        "def bare():\n    return [x for x, _ in pairs()]\n"
         "def bad(targets, outputs):\n    raise KeyError('x')\n"
     )
     monkeypatch.chdir(tmp_path)
@@ -146,6 +151,21 @@ def test_targets_lie_next_to_the_samples(tmp_path: Path) -> None:
     for i in range(2):
         np.savez(parts / f"{i}.npz", x=x[: i + 1], y=y[: i + 1])
     assert find_targets(array_samples(parts, [X])).array.tolist() == [1, 1, 2]
+
+
+def test_class_folders_are_labels() -> None:
+    files = [Path("data", *where) for where in (("cat", "1.png"), ("cat", "2.png"), ("dog", "1.png"))]
+    pictures = ImageSamples(files, Tensor("x", types.fp32, (1, 2, 2, 3)), Preparation(), "NHWC", Path("data"))
+    found = find_targets(pictures)
+    assert (found.array.tolist(), found.are_labels, found.source) == ([0, 0, 1], True, "2 class folders: cat, dog")
+    with pytest.raises(UsageError, match="a metric needs the right answers"):
+        find_targets(replace(pictures, folder=Path("data", "cat"), files=files[:2]))
+
+
+def test_pairs_of_a_function_have_labels(module: str) -> None:
+    assert find_targets(LoaderSamples(f"{module}:pairs", [X])).array.tolist() == [4, 5]
+    with pytest.raises(UsageError, match="bare: a metric needs the right answers: give pairs of an array and a label"):
+        find_targets(LoaderSamples(f"{module}:bare", [X]))
 
 
 def test_targets_that_are_not_there(tmp_path: Path) -> None:

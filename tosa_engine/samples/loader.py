@@ -32,7 +32,7 @@ class LoaderSamples:
     """What `module:function` gives, called without arguments each time that samples are read: each time the same.
 
     A sample is a mapping of arrays by input name, or for a model with one input an array, or a pair of it and a label,
-    which is left out.
+    which is left out; `answers` has the labels.
     """
 
     text: str
@@ -47,6 +47,10 @@ class LoaderSamples:
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "loader", "function": self.text, "samples": self.total}
+
+    def answers(self) -> list[Any]:
+        """What stands second in samples that are pairs."""
+        return [found[1] for found in self._called() if isinstance(found, (tuple, list)) and len(found) == 2]
 
     def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
         wanted = iter(numbers)
