@@ -142,7 +142,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.runtime": (
-        ("bound",),
+        ("bound", "memory"),
         ("program",),
         ("threads", "workspace"),
         ("team",),

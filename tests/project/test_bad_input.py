@@ -117,6 +117,19 @@ def test_a_profile_that_the_target_lacks(fails, tmp_path: Path) -> None:
     fails("check", tmp_path / "add.tosa", "--profile", "PRO-INT", code=3, message=message)
 
 
+def test_a_run_that_takes_more_memory_than_it_may(fails, command, add: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "io.npz", **ADDENDS)
+    advice = "take a smaller batch, fewer threads, or allow more (--max-memory, Session(max_memory=...))"
+    flags = ("run", add, "-i", tmp_path / "io.npz", "--threads", 2, "--max-memory")
+    outcome = command(*flags, 40)
+    assert (outcome.code, outcome.out) == (6, "")
+    assert outcome.err.startswith("error: RUN.memory: a run takes ")
+    assert outcome.err.endswith(f" for in- and outputs), 40 are allowed; {advice}\n")
+    assert command(*flags, "1M").code == 0
+    message = "argument --max-memory: 'x' is not a size, such as 500M or 2G; see tosa-engine run --help"
+    fails(*flags, "x", code=2, message=message)
+
+
 def test_a_missing_input(fails, add: Path, tmp_path: Path) -> None:
     a = save(tmp_path / "a.npy", ADDENDS["a"])
     message = "no array for input 'b'; give one as -i NAME=@FILE.npy or in a bundle"

@@ -171,3 +171,11 @@ def at_least(low: int) -> Callable[[str], int]:
         return int(text)
 
     return whole_number
+
+
+def bytes_of(text: str) -> int:
+    """An argparse type: a size such as 1000, 500M or 2G."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in ("K", "M", "G", "T") else (text, "")
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size, such as 500M or 2G")
+    return int(number) << {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]

@@ -16,6 +16,7 @@ from .common import (
     add_options,
     add_target,
     at_least,
+    bytes_of,
     import_custom,
     load_model,
     target_of,
@@ -58,6 +59,10 @@ class _Run:
         parser.add_argument("--rtol", type=_tolerance, default=0.0)
         parser.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
+        parser.add_argument(
+            "--max-memory", type=bytes_of, metavar="SIZE",
+            help="bytes that a run may take, as 500M or 2G; default: what the machine has available",
+        )  # fmt: skip
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
         add_options(parser, self.name)
         add_target(parser)
@@ -70,7 +75,7 @@ class _Run:
         import_custom(args.custom)
         graph = load_model(args)
         warn_of_version(graph, target)
-        session = Session(graph, args.threads, target=target, checked=args.checked)
+        session = Session(graph, args.threads, target=target, checked=args.checked, max_memory=args.max_memory)
         given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         _no_floats_for_integers(given, session.inputs)
         feeds = read_feeds(given, session.inputs)

@@ -27,6 +27,7 @@ from ..probe import name_of, select
 from ..state import SessionVariables
 from ..target import Target
 from .batch_parallel import plan_in_parts
+from .memory import check as check_memory
 from .pool import Prepared
 from .team import Team
 from .verdict import compare, violation
@@ -69,6 +70,8 @@ class Session:
         target: what the graph is checked against; None accepts all profiles and extensions, at level 8K.
         checked: every operator is computed by its kernel, unfused, and by the oracle, which tests every REQUIRE; any
             difference (of floats: beyond rounding) is an internal error. Slow.
+        max_memory: bytes that a run may take; None: what the machine has available when it plans. The plan is compared
+            with it before its memory is allocated (DataError, RUN.memory).
 
     Raises:
         TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads.
@@ -81,11 +84,12 @@ class Session:
         *,
         target: Target | None = None,
         checked: bool = False,
+        max_memory: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, got {threads}")
         self.threads = threads if threads is not None else min(_processors(), MOST_THREADS)
-        self.checked = checked
+        self.checked, self.max_memory = checked, max_memory
         given = path_or_graph if isinstance(path_or_graph, Graph) else _load(path_or_graph)
         validate(given, target)
         if nesting(given) > DEEPEST:
@@ -249,6 +253,7 @@ class Session:
                     plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
                 else:
                     plan = plan_in_parts(graph, self._level, self.threads)
+                check_memory(plan, self.threads, [*self._fed, *self.graph.outputs], self.max_memory)
                 self._plans[keep] = Prepared(plan, violation, compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
