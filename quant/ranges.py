@@ -112,6 +112,11 @@ def up_to_power_of_two(scale: float) -> float:
     return math.ldexp(1.0, exponent - 1 if fraction == 0.5 else exponent)
 
 
+def is_moved_16(quant: QParams) -> bool:
+    """Whether QParams have 16 bits and a zero point that TOSA's int16 can't have: not 0 (unsigned: 32768)."""
+    return quant.bits == 16 and quant.zero_point[0] != (0 if quant.signed else 32768)
+
+
 def as_stored(quant: QParams) -> QParams:
     """Per-tensor QParams for signed storage: unsigned ones move down by half their range.
 
@@ -123,6 +128,6 @@ def as_stored(quant: QParams) -> QParams:
         kind = "per-channel " if len(quant.scale) != 1 or quant.axis is not None else ""
         raise DataError(f"activations need 8 or 16 bits with one scale, got {kind}{quant.bits} bits")
     moved = quant.zero_point[0] if quant.signed else quant.zero_point[0] - (1 << (quant.bits - 1))
-    if quant.bits == 16 and moved:
+    if is_moved_16(quant):
         raise DataError(f"16-bit activations have no zero point in TOSA, got {moved}")
     return QParams(quant.scale, (moved,), quant.bits, symmetric=quant.bits == 16)

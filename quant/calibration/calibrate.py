@@ -54,16 +54,19 @@ class Scheme:
     weights_per_channel: bool = True
     ranges: tuple[RangeRule, ...] = ()
 
+    def __post_init__(self) -> None:
+        """TOSA's int16 has no zero point; the method looks for the range that the integers can have."""
+        symmetric = self.symmetric or self.method.bits > 8
+        object.__setattr__(self, "symmetric", symmetric)
+        object.__setattr__(self, "method", replace(self.method, symmetric=symmetric))
+
     def with_bits(self, bits: int) -> Scheme:
         """The same for activations of other bits; the default method becomes the default of those."""
         if bits == self.method.bits:
             return self
         usual = self.method.name == default_method(self.method.bits)
-        symmetric = bits == 16
         name = default_method(bits) if usual else self.method.name
-        return replace(
-            self, symmetric=symmetric, method=replace(self.method, name=name, bits=bits, symmetric=symmetric)
-        )
+        return replace(self, symmetric=bits > 8, method=replace(self.method, name=name, bits=bits))
 
     def activation(self, seen: TensorStatistics, rule: RangeRule | None = None) -> QParams:
         low, high = self.method.range(seen) if rule is None else rule.of(self.method, seen)

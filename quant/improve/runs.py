@@ -14,7 +14,7 @@ from tosa_engine.errors import UsageError
 from tosa_engine.passes import dead_code
 from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
-from ..legalize.integer_writer import INT32_MAX, INT48_MAX
+from ..legalize.multiplier import INT32_MAX, INT48_MAX
 from ..legalize.quantize import Report, quantize
 from ..legalize.rules_conv import integer_bias
 from ..legalize.sharing import moves_values

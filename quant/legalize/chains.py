@@ -19,6 +19,8 @@ from tosa_engine import types
 from tosa_engine.graph import Block, Composite, Operator
 from tosa_engine.spec import TABLE, is_constant, traits_of
 
+from .rules import RULES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -111,8 +113,12 @@ def _without_jumps(ctx: Context, function_of: dict[str, str], stored: set[str]) 
             continue
         affine = out in exact and op.op in AFFINE
         if affine or (out in broken and _jumps(ctx, out, function_of[out])):
-            del function_of[out]
             stored.update(op.inputs)
+            operands = set(_operands(ctx.block, op))
+            if op.op in RULES or len(operands) != 1:
+                del function_of[out]
+            else:  # a TABLE of what it reads itself
+                (function_of[out],) = operands
             if affine or op.op in ("FLOOR", "CEIL"):
                 exact.update(op.inputs)
     _without_truths(ctx, function_of, stored)

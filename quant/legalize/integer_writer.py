@@ -17,7 +17,7 @@ from tosa_engine.errors import GraphError
 from tosa_engine.graph import Block, Graph, Operator, QParams, Tensor, new_graph
 from tosa_engine.lower.writer import Writer
 
-from .multiplier import BITS_16, BITS_32, multiplier_of
+from .multiplier import BITS_16, BITS_32, INT32_MAX, LARGEST_16, multiplier_of
 from .refusals import BOUND
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from tosa_engine.types import Array, DType, Shape
 
-INT32_MAX = (1 << 31) - 1
-INT48_MAX = (1 << 47) - 1
+SHORT_BITS = 30  # of an int48 value that is brought to int32 before it saturates
 
 
 class BoundError(GraphError):
@@ -152,18 +151,24 @@ class IntegerWriter:
     ) -> str:
         """RESCALE `x` (single rounding) to int8, int16 or int32, with one scale or one per index of the last axis.
 
-        `reach` bounds |x - input_zp|; `why` says how the scale came about. Raises BoundError when a REQUIRE of
-        RESCALE could be violated, ScaleError when a scale can't be applied.
+        `reach` bounds |x - input_zp|; `why` says how the scale came about. What int8 or int16 can't hold by far is
+        saturated before, where RESCALE couldn't apply the scale to it; of int48, RESCALE to int32 comes before that.
+        Raises BoundError when a REQUIRE of RESCALE could be violated, ScaleError when a scale can't be applied.
         """
         scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
         scales = scales[:1] if len(set(scales)) == 1 else scales
+        if dtype is not types.i32:
+            x, scales, reach = self._short(x, scales, reach, stem, why)
         wide = self.tensor(x).dtype is types.i48
-        multipliers = [multiplier_of(s, why, stem, BITS_16 if wide else BITS_32) for s in scales]
-        for m in multipliers:
-            beyond = reach > INT48_MAX if wide else reach >= 1 << (m.shift - 1)
-            if beyond or m.apply(reach) + 128 > INT32_MAX:
+        bits = BITS_16 if wide else BITS_32
+        multipliers = [multiplier_of(s, why, stem, bits) for s in scales]
+        most = [m.most(bits) for m in multipliers]
+        if reach > min(most):
+            if wide or dtype is types.i32:
+                m = multipliers[most.index(min(most))]
                 message = f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
                 raise BoundError(message, label=BOUND, tensor=stem)
+            x = self._saturated(x, most, input_zp, stem)
         per_channel = len(multipliers) > 1
         inputs = [
             x,
@@ -177,6 +182,33 @@ class IntegerWriter:
             scale32=not wide, rounding_mode="SINGLE_ROUND", per_channel=per_channel,
             input_unsigned=False, output_unsigned=False,
         )  # fmt: skip
+
+    def _short(self, x: str, scales: list[float], reach: int, stem: str, why: str) -> tuple[str, list[float], int]:
+        """An int48 tensor whose scaled values could leave int32 as int32 of fewer bits, with the scale and the reach
+        that it has then. Others as they are.
+        """
+        largest = max(scales)
+        if self.tensor(x).dtype is not types.i48 or (
+            largest <= LARGEST_16 and multiplier_of(largest, why, stem, BITS_16).most(BITS_16) >= reach
+        ):
+            return x, scales, reach
+        drop = max(math.frexp(largest * reach)[1] - SHORT_BITS, math.frexp(largest / LARGEST_16)[1])
+        short = self.rescale(x, f"{stem}_short", types.i32, [s * 2.0**-drop for s in scales], reach, why=why)
+        return short, [2.0**drop], 1 << SHORT_BITS
+
+    def _saturated(self, x: str, most: list[int], zero_point: int, stem: str) -> str:
+        """The values of a tensor up to `most`, or as many of them as channels: far more than int8 and int16 hold."""
+        dtype, shape = self.tensor(x).dtype, self.shape(x)
+        if dtype is not types.i32:
+            info = np.iinfo(dtype.storage)
+            low, high = max(zero_point - most[0], int(info.min)), min(zero_point + most[0], int(info.max))
+            name = f"{stem}_saturated"
+            return self.emit("CLAMP", [x], name, dtype, shape, min_val=low, max_val=high, nan_mode="PROPAGATE")
+        ends = np.array(most).reshape((1,) * (len(shape) - 1) + (-1,) if shape else ())
+        for op, sign in (("MINIMUM", 1), ("MAXIMUM", -1)):
+            end = self.constant(f"{stem}_end", types.i32, sign * ends)
+            x = self.binary(op, (x, end), f"{stem}_saturated", nan_mode="PROPAGATE")
+        return x
 
     def bounded(self, bound: int, what: str, tensor: str, most: int = INT32_MAX) -> int:
         """`bound` itself. Raises BoundError when it is more than `most`: it doesn't fit int32, or int48."""

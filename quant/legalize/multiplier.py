@@ -20,7 +20,10 @@ from .refusals import SCALE
 MULTIPLIER_VERSION = 1
 SHIFT_MIN, SHIFT_MAX = 2, 62
 BITS_32, BITS_16 = 31, 15  # of a positive multiplier with and without scale32
+INT32_MAX, INT48_MAX = (1 << 31) - 1, (1 << 47) - 1
+ZERO_POINTS = 128  # the largest magnitude of an output's zero point
 LARGEST_SCALE = 2.0 ** (BITS_32 - SHIFT_MIN)
+LARGEST_16 = 2.0 ** (BITS_16 - SHIFT_MIN) * (1 - 2.0**-BITS_16)
 SMALLEST_SCALE = 2.0 ** (BITS_32 - 1 - SHIFT_MAX)
 
 
@@ -42,6 +45,14 @@ class Multiplier:
     def apply(self, value: int) -> int:
         """The scaled value with SINGLE_ROUND (specification 2.13.2), for bounds and tests."""
         return (value * self.multiplier + (1 << (self.shift - 1))) >> self.shift
+
+    def most(self, bits: int = BITS_32) -> int:
+        """The largest magnitude that RESCALE may apply it to: the result with a zero point fits int32, and an int32
+        value stays below 2^(shift - 1). `bits` as in `multiplier_of`.
+        """
+        half = 1 << (self.shift - 1)
+        fitting = (((INT32_MAX - ZERO_POINTS + 1) << self.shift) - half - 1) // self.multiplier
+        return min(fitting, half - 1 if bits == BITS_32 else INT48_MAX)
 
 
 def multiplier_of(scale: float, what: str, tensor: str = "", bits: int = BITS_32) -> Multiplier:

@@ -1,25 +1,30 @@
 """Activations of any number of bits, 1 to 16, in tensors of 8 or 16: a CLAMP keeps them in their range.
 
 Up to 8 bits the codes are those of the QParams. Of 9 to 15 bits they are counted from the zero point, because int16 has
-none in TOSA. More than 16 bits have no integer form: TOSA's activations are int8 and int16.
+none in TOSA. Of 16 bits with a zero point they are counted from there, too, in steps that are larger: as large as makes
+32,767 of them the farther end of the range. More than 16 bits have no integer form: TOSA's activations are int8 and
+int16.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tosa_engine import types
 from tosa_engine.graph import Graph, Operator, QParams
 
+from ..ranges import is_moved_16
 from .sharing import is_move
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Block, Tensor
 
+MOST: Final = 32767
+
 
 def run(graph: Graph) -> Graph:
-    """The graph with QParams of 8 and 16 bits only, and a CLAMP behind each tensor that has fewer."""
+    """The graph with QParams that int8 and int16 have, and a CLAMP behind each tensor whose own hold less."""
     block = graph.main
     narrow = {name: t.quant for name, t in block.tensors.items() if t.quant is not None and _is_narrow(t)}
     if not narrow:
@@ -53,14 +58,17 @@ def _is_narrow(tensor: Tensor) -> bool:
     quant = tensor.quant
     return (
         quant is not None and tensor.data is None and tensor.dtype is types.fp32
-        and quant.bits < 16 and quant.bits != 8 and len(quant.scale) == 1 and quant.axis is None
+        and (quant.bits < 16 or is_moved_16(quant)) and quant.bits != 8
+        and len(quant.scale) == 1 and quant.axis is None
     )  # fmt: skip
 
 
 def _stored(quant: QParams) -> QParams:
     if quant.bits < 8:
         return QParams(quant.scale, quant.zero_point, 8, quant.signed)
-    return QParams(quant.scale, (0,), 16, symmetric=True)
+    farther = max(quant.high - quant.zero_point[0], quant.zero_point[0] - quant.low)
+    larger = farther / MOST if quant.bits == 16 else 1.0
+    return QParams((quant.scale[0] * larger,), (0,), 16, symmetric=True)
 
 
 def _moves(block: Block, operator: Operator, narrow: dict[str, QParams], name: str) -> bool:

@@ -15,7 +15,7 @@ FINITE, CLASSES, VARIABLE, TABLE, SCALE, BOUND, PRECISION = (f"QUANT.E{n}" for n
 
 REFUSALS: Final[Mapping[str, str]] = {
     RANGE: "an activation has quantization parameters",
-    STORED: "an activation has 8 or 16 bits and one scale; with 16 bits its zero point is 0",
+    STORED: "an activation has at most 16 bits and one scale",
     INPUT: "a graph input is fp32, i32 or bool",
     OPERATOR: "an operator has an integer form",
     CONSTANT: "weights, biases, paddings and shapes are constants",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from . import refusals
 from .float_borders import quantized
 from .integer_writer import IntegerWriter, Plain, Quantized, Real, Value, Wide, stored_type
 from .lints import Lint
+from .multiplier import SMALLEST_SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,7 +168,7 @@ class Context:
     def settle(self, name: str, wide: Wide) -> Quantized:
         """RESCALE an accumulator by the tensor's QParams. It then stands for the tensor."""
         quant = self.qparams(name)
-        self.wide[name] = wide
+        wide = self.wide[name] = self._applicable(name, wide, quant)
         why = f"{_shown(wide.scale)} (accumulator) / {quant.scale[0]!r} (output)"
         scales = [s / quant.scale[0] for s in wide.scale]
         stored = self.writer.rescale(
@@ -179,6 +181,17 @@ class Context:
             why=why,
         )
         return self.define(name, Quantized(stored, quant))
+
+    def _applicable(self, name: str, wide: Wide, quant: QParams) -> Wide:
+        """A product of int16 numbers whose step is too small for the scale of a RESCALE, in coarser steps."""
+        drop = min(math.frexp(SMALLEST_SCALE * quant.scale[0] / min(wide.scale))[1], wide.bound.bit_length() - 16)
+        short = drop > 0 and self.writer.tensor(wide.name).dtype is types.i32
+        return self.shortened(wide, drop, name) if short else wide
+
+    def shortened(self, wide: Wide, drop: int, stem: str) -> Wide:
+        """An int32 form without its last bits, as many as `drop`."""
+        name = self.writer.rescale(wide.name, f"{stem}_short", types.i32, 2.0**-drop, wide.bound, why=f"2^-{drop}")
+        return Wide(name, tuple(s * 2.0**drop for s in wide.scale), (wide.bound >> drop) + 1)
 
     def requantized(self, x: Quantized, out: str) -> str:
         """RESCALE a quantized tensor to the QParams of the float tensor `out`."""

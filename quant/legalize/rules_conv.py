@@ -18,8 +18,9 @@ from tosa_engine import types
 from tosa_engine.spec import traits_of
 
 from . import refusals
-from .integer_writer import INT32_MAX, INT48_MAX, Quantized, Wide
+from .integer_writer import Quantized, Wide
 from .lints import ACCUMULATOR, BIAS, SCALE, TIGHT
+from .multiplier import INT32_MAX, INT48_MAX
 from .rules import Context, rule
 from .weights import LEVELS, from_rows, row_qparams, rows_of, usable
 

@@ -16,7 +16,8 @@ import numpy as np
 from tosa_engine import types
 
 from . import refusals
-from .integer_writer import INT32_MAX, Quantized, Wide
+from .integer_writer import Quantized, Wide
+from .multiplier import INT32_MAX
 from .rules import Context, clamp_bounds, rule
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
         bound = wide.bound + int(np.abs(_steps(ctx, other, wide)).max(initial=0))
         excess = bound.bit_length() - 30 if bound > INT32_MAX else 0
         if 0 < excess < wide.bound.bit_length() - 16:
-            wide = _shortened(ctx, wide, wide.bound.bit_length() - excess, f"{out}_acc")
+            wide = shortened(ctx, wide, wide.bound.bit_length() - excess, f"{out}_acc")
             bound = wide.bound + int(np.abs(_steps(ctx, other, wide)).max(initial=0))
         e.bounded(bound, "the accumulator with its bias", ctx.source_name(out))
         stored = _steps(ctx, other, wide)
@@ -119,12 +120,12 @@ def product(ctx: Context, op: Operator) -> None:
     for side, operand in zip(("a", "b"), op.inputs, strict=False):
         constant = ctx.finite(operand)
         if constant is not None:
-            name, step = _fifteen_bits(ctx, operand, constant)
+            name, step, reach = _fifteen_bits(ctx, operand, constant)
             names.append(name)
-            scale, bound = scale * step, bound * 32767
+            scale, bound = scale * step, bound * reach
             continue
         if operand in ctx.fine:
-            wide = _shortened(ctx, ctx.fine[operand], room, f"{out}_{side}")
+            wide = shortened(ctx, ctx.fine[operand], room, f"{out}_{side}")
         else:
             value = ctx.quantized(operand)
             widened, reach = e.widen(value, f"{out}_{side}")
@@ -144,13 +145,10 @@ def _room(ctx: Context, op: Operator) -> int:
     return 31 - (15 if ctx.constant(other) is not None else ctx.quantized(other).reach.bit_length())
 
 
-def _shortened(ctx: Context, wide: Wide, bits: int, stem: str) -> Wide:
+def shortened(ctx: Context, wide: Wide, bits: int, stem: str) -> Wide:
     """At most so many bits of an int32 form."""
-    drop = max(0, wide.bound.bit_length() - bits)
-    if not drop:
-        return wide
-    name = ctx.writer.rescale(wide.name, f"{stem}_short", types.i32, 2.0**-drop, wide.bound, why=f"2^-{drop}")
-    return Wide(name, tuple(s * 2.0**drop for s in wide.scale), (wide.bound >> drop) + 1)
+    drop = wide.bound.bit_length() - bits
+    return ctx.shortened(wide, drop, stem) if drop > 0 else wide
 
 
 def _scaled(ctx: Context, op: Operator) -> bool:
@@ -164,11 +162,12 @@ def _scaled(ctx: Context, op: Operator) -> bool:
     return False
 
 
-def _fifteen_bits(ctx: Context, name: str, constant: Array) -> tuple[str, float]:
-    """A constant as symmetric integers of 15 bits and sign, and their scale."""
+def _fifteen_bits(ctx: Context, name: str, constant: Array) -> tuple[str, float, int]:
+    """A constant as symmetric integers of 15 bits and sign, their scale, and the largest of them."""
     values = constant.astype(np.float64)
     step = float(np.abs(values).max(initial=0.0)) / 32767 or 1.0
-    return ctx.writer.constant(name, types.i32, np.rint(values / step)), step
+    stored = np.rint(values / step)
+    return ctx.writer.constant(name, types.i32, stored), step, int(np.abs(stored).max(initial=0.0))
 
 
 @rule("CLAMP")

@@ -1,22 +1,25 @@
 """Tensors that share QParams because of the operators between them.
 
 - Operators that move the values of one input, choose among them or take means of them (`spec.traits.Moves`; PAD with a
-  value that the input can represent): the output has the input's.
+  value that the input can represent): the output has the input's. Calibrated means of int8 keep their own, where these
+  are finer.
 - A computation (anything but a move) that only a CLAMP reads has the CLAMP's: saturation to int8 then clamps for free.
 - Inputs of CONCAT without QParams of their own take the output's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tosa_engine.spec import TABLE, is_constant, traits_of
-from tosa_engine.spec.traits import Memory
+from tosa_engine.spec.traits import How, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tosa_engine.graph import Block, Operator, QParams
+
+GAIN: Final = 0.9  # a step of a mean, of its input's step: about 1 dB
 
 
 def moves_values(op: Operator) -> bool:
@@ -60,12 +63,19 @@ def share(block: Block, quant: Mapping[str, QParams]) -> dict[str, QParams]:
     for op in block.operators:
         for out in op.outputs:
             if is_move(block, op, shared) and op.inputs[0] in shared and out in shared:
-                shared[out] = shared[op.inputs[0]]
+                if not _finer_mean(op, shared[op.inputs[0]], shared[out]):
+                    shared[out] = shared[op.inputs[0]]
             elif not moves_values(op):
                 clamped = clamped_by(block, out, consumers)
                 if clamped in shared and not is_constant(producers[out]):
                     shared[out] = shared[clamped]
     return shared
+
+
+def _finer_mean(op: Operator, source: QParams, own: QParams) -> bool:
+    """Whether means of int8 values gain from steps of their own."""
+    moves = traits_of(op).moves
+    return moves is not None and moves.how is How.MEAN and own.bits == 8 and own.scale[0] < GAIN * source.scale[0]
 
 
 def complete(block: Block, quant: Mapping[str, QParams]) -> dict[str, QParams]:
