@@ -130,6 +130,18 @@ def test_a_run_that_takes_more_memory_than_it_may(fails, command, add: Path, tmp
     fails(*flags, "x", code=2, message=message)
 
 
+@pytest.mark.parametrize("outputs", [[], ["unknown"]])
+def test_converting_a_variable_that_is_read_into_nothing(fails, tmp_path: Path, outputs: list[str]) -> None:
+    graph = TABLE["VARIABLE_READ"].example(TABLE["VARIABLE_READ"].rows[0]).graph()
+    serialize.write(graph, tmp_path / "v.json")
+    content = json.loads((tmp_path / "v.json").read_text(encoding="utf-8"))
+    content["regions"][0]["blocks"][0]["operators"][-1]["outputs"] = outputs
+    (tmp_path / "v.json").write_text(json.dumps(content), encoding="utf-8")
+    node = outputs[0] if outputs else "VARIABLE_READ"
+    message = "VARIABLE_READ.tensor: VARIABLE_READ has no tensor of the block to read or write"
+    fails("convert", tmp_path / "v.json", "-o", tmp_path / "w.tosa", code=3, message=f"{message} (node '{node}')")
+
+
 def test_a_missing_input(fails, add: Path, tmp_path: Path) -> None:
     a = save(tmp_path / "a.npy", ADDENDS["a"])
     message = "no array for input 'b'; give one as -i NAME=@FILE.npy or in a bundle"

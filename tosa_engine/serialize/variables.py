@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import GraphError
 from ..graph import Operator, Tensor, copy_block
 from ..spec import TABLE
 
@@ -140,5 +141,8 @@ def _tensor(op: Operator, block: Block) -> Tensor:
     if op.op == "VARIABLE":
         attributes = [op.attributes.pop(name, None) for name in ("type", "var_shape", "initial_value")]
         return Tensor("", attributes[0], attributes[1], attributes[2])
-    read = block.tensors[(op.outputs if op.op == "VARIABLE_READ" else op.inputs)[0]]
+    names = op.outputs if op.op == "VARIABLE_READ" else op.inputs
+    read = block.tensors.get(names[0]) if names else None
+    if read is None:
+        raise GraphError(f"{op.op} has no tensor of the block to read or write", label=f"{op.op}.tensor", node=op.name)
     return Tensor("", read.dtype, read.shape)
