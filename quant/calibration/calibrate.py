@@ -22,13 +22,14 @@ from ..legalize.sharing import clamped_by, share
 from ..legalize.uneven import find as find_uneven
 from ..legalize.weights import accumulates, is_weighted, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
+from .given import Given
 from .lints import of_tensor
 from .methods import Method, default_method
 from .observe import collect, digest
 from .range_rules import by_tensor as by_tensor_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tosa_engine.graph import Block, Graph, QParams
     from tosa_engine.types import Array
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 class Scheme:
     """How ranges become integers: `method` chooses the range; `symmetric`: zero points 0; `power_of_two`: scales that
     are powers of two, for targets that only shift; `weights_per_channel`: a scale for every output channel; `ranges`
-    choose the method or the range of single tensors.
+    choose the method or the range of single tensors. The method takes over `symmetric`.
+
+    Raises UsageError for what isn't a method.
     """
 
     method: Method = field(default_factory=lambda: Method("mse"))
@@ -56,12 +59,17 @@ class Scheme:
 
     def __post_init__(self) -> None:
         """TOSA's int16 has no zero point; the method looks for the range that the integers can have."""
+        if not isinstance(self.method, Method):
+            raise UsageError(f"the method of a Scheme is a Method, such as Method('mse'), got {self.method!r}")
+        for name in ("symmetric", "power_of_two", "weights_per_channel"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} is True or False, got {getattr(self, name)!r}")
         symmetric = self.symmetric or self.method.bits > 8
         object.__setattr__(self, "symmetric", symmetric)
         object.__setattr__(self, "method", replace(self.method, symmetric=symmetric))
 
     def with_bits(self, bits: int) -> Scheme:
-        """The same for activations of other bits; the default method becomes the default of those."""
+        """The same for activations of 8 or 16 bits; the default method becomes the default of those."""
         if bits == self.method.bits:
             return self
         usual = self.method.name == default_method(self.method.bits)
@@ -98,12 +106,13 @@ def calibrate(
 ) -> Calibration:
     """Calibrate a TOSA-FP graph on samples, at most `limit` of them.
 
-    `samples` is an iterable of samples (arrays by input name), or a reader whose `get_next()` gives one after another
-    and then None. `weights` are the model's filters by name, output channel first.
+    `samples` is an iterable of samples, or a reader whose `get_next()` gives one after another and then None. A sample
+    is arrays by input name, an array alone for a network with one input, or a pair of either with its target, which
+    isn't read. `weights` are the model's filters by name, output channel first.
 
-    Raises DataError for NaN or infinity in an activation and when there is no sample.
+    Raises DataError for NaN or infinity in an activation, when there is no sample, or one is something else.
     """
-    statistics = collect(graph, enumerate(islice(iterated(samples), limit)))
+    statistics = collect(graph, enumerate(islice(Given(graph, samples), limit)))
     statistics.data = {"kind": "iterable"}
     return from_statistics(graph, statistics, scheme=scheme, weights=weights)
 
@@ -262,18 +271,6 @@ def _check(graph: Graph, statistics: Statistics) -> None:
         raise DataError("calibration needs at least one sample")
     if statistics.model != digest(graph):
         raise DataError("these statistics were made from another model")
-
-
-def iterated(samples: object) -> Iterator[Sample]:
-    """The samples of an iterable, or of a reader with `get_next()`. Raises DataError for anything else."""
-    following: Callable[[], Sample | None] | None = getattr(samples, "get_next", None)
-    if callable(following):
-        return iter(following, None)
-    try:
-        found: Iterable[Sample] = samples  # type: ignore[assignment]
-        return iter(found)
-    except TypeError:
-        raise DataError(f"samples are an iterable or have get_next(), got {type(samples).__name__}") from None
 
 
 def source_name(tensor: Tensor) -> str:

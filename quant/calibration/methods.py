@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Range = tuple[float, float]
 
+PERCENTILE: Final = 99.99  # in per cent, the default
 CANDIDATES: Final = 100  # ends of a range that `mse` tries for each side
 ENTROPY_BINS: Final = 2048
 ENTROPY_STEP: Final = 16
@@ -38,7 +39,7 @@ class Method:
     """
 
     name: str
-    percentile: float = 99.99
+    percentile: float = PERCENTILE
     bits: int = 8
     symmetric: bool = False
 
@@ -47,6 +48,10 @@ class Method:
             raise UsageError(f"unknown calibration method '{self.name}'; choose from: {', '.join(METHODS)}")
         if not 50 < self.percentile <= 100:
             raise UsageError(f"a percentile is above 50 and at most 100, got {self.percentile!r}")
+        if self.name != "percentile" and self.percentile != PERCENTILE:
+            raise UsageError(f"a percentile is for the method 'percentile', not for '{self.name}'")
+        if self.bits not in (8, 16):
+            raise UsageError(f"activations have 8 or 16 bits, got {self.bits!r}")
 
     def range(self, seen: TensorStatistics) -> Range:
         """The range, within what was seen, that the integers shall cover."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tosa_engine.errors import TosaEngineError, UsageError, raise_all
 
 from ..calibration.calibrate import Scheme, attach, resolved
+from ..calibration.given import Given
 from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
@@ -60,6 +61,18 @@ class Options:
             raise UsageError(f"unknown rounding '{self.rounding}'; choose from: {', '.join(ROUNDINGS)}")
         if self.weight_bits not in (4, 8):
             raise UsageError(f"weights have 4 or 8 bits, got {self.weight_bits}")
+        if not isinstance(self.scheme, Scheme):
+            raise UsageError(f"a scheme is a Scheme, such as Scheme(Method('mse')), got {self.scheme!r}")
+        if self.smooth is not None and not (type(self.smooth) in (int, float) and 0 <= self.smooth <= 1):
+            raise UsageError(f"smooth is a number from 0 to 1, or None, got {self.smooth!r}")
+        if not all(isinstance(rule, LayerRule) for rule in self.rules):
+            raise UsageError(f"rules are LayerRules, such as LayerRule('conv1', 'int16'), got {self.rules!r}")
+        for name in ("rounding_layers", "bias_layers"):
+            if isinstance(given := getattr(self, name), str):
+                raise UsageError(f"{name} are several selectors, ({given!r},), got a str")
+        for name in ("equalize", "bias_correction"):
+            if not isinstance(given := getattr(self, name), bool):
+                raise UsageError(f"{name} is True or False, got {given!r}")
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -83,11 +96,11 @@ class Result:
 
 def quantize_from_samples(
     graph: Graph,
-    samples: Iterable[Mapping[str, Array]],
+    samples: Iterable[Any],
     options: Options | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """Quantize a TOSA-FP graph with samples: arrays by input name, fp32, several times read.
+    """Quantize a TOSA-FP graph with samples, as `calibrate` takes them, several times read.
 
     `tell` gets each of the notes as soon as it is known: long methods report layer by layer.
 
@@ -98,6 +111,7 @@ def quantize_from_samples(
     """
     options = options or Options()
     check_rereadable(samples)
+    samples = Given(graph, samples)
     notes: list[str] = []
 
     def note(text: str) -> None:

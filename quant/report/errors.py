@@ -7,13 +7,15 @@ counts with the full distance, so saturation shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tosa_engine.compare.agreement import Agreement
 from tosa_engine.compare.pairs import pairs
 from tosa_engine.errors import DataError
 from tosa_engine.qparams.arrays import quantize_array
 from tosa_engine.watch import KeptTensors
+
+from ..calibration.given import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,14 +38,14 @@ class LayerError:
 def layer_errors(
     float_graph: Graph,
     integer_graph: Graph,
-    samples: Iterable[Mapping[str, Array]],
+    samples: Iterable[Any],
     qparams: Mapping[str, QParams] | None = None,
 ) -> list[LayerError]:
     """One entry per tensor that both graphs have, in the integer graph's order.
 
-    `samples` are float arrays by input name. A tensor of the integer graph stands for the float tensor that its
+    `samples` are those of `calibrate`. A tensor of the integer graph stands for the float tensor that its
     source names, else for the one with its own name. Its scale and zero point are those it carries, else the entry
-    of its name in `qparams` (a `.tosa` file doesn't keep them).
+    of its name in `qparams`.
 
     Raises DataError when the graphs have no tensor in common.
     """
@@ -51,7 +53,7 @@ def layer_errors(
     floats = KeptTensors(float_graph, [p.real for p in found])
     integers = KeptTensors(integer_graph, [p.stored for p in found])
     totals = {p.stored: Agreement() for p in found}
-    for sample in samples:
+    for sample in Given(float_graph, samples):
         real = floats.run(sample)
         stored = integers.run(quantized_inputs(integer_graph, found, sample))
         for pair in found:
@@ -64,7 +66,7 @@ def common_pairs(float_graph: Graph, integer_graph: Graph, qparams: Mapping[str,
     found = pairs(float_graph, integer_graph, qparams)
     if not found:
         missing = "the integer graph has no tensor of the float graph with known scale and zero point"
-        raise DataError(f"{missing}: they stand in the .qparams.json beside the model, or in a graph.quant")
+        raise DataError(f"{missing}: quantize the model again, or give a graph.quant with --quant")
     return found
 
 
@@ -76,7 +78,7 @@ def quantized_inputs(integer_graph: Graph, found: Iterable[Pair], sample: Mappin
     scales = {pair.stored: pair for pair in found}
     lacking = [t.name for t in integer_graph.inputs if t.name not in scales and not t.dtype.is_float]
     if lacking:
-        known = "give the file beside the model, or --quant"
+        known = "quantize the model again, or give a graph.quant with --quant"
         raise DataError(f"scale and zero point of input {', '.join(lacking)} are unknown: {known}")
     return {
         name: quantize_array(sample[scales[name].real], scales[name].quant) if name in scales else sample[name]

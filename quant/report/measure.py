@@ -11,6 +11,7 @@ import numpy as np
 from tosa_engine.errors import DataError
 from tosa_engine.watch import KeptTensors
 
+from ..calibration.given import Given
 from ..legalize.layers import layers_of
 from ..legalize.quantize import prepared
 from ..legalize.sharing import moves_values
@@ -71,7 +72,7 @@ class Measurement:
 def measure(
     float_graph: Graph,
     integer_graph: Graph,
-    samples: Iterable[Sample],
+    samples: Iterable[Any],
     qparams: Mapping[str, QParams] | None = None,
     *,
     threads: int | None = None,
@@ -80,7 +81,7 @@ def measure(
 ) -> Measurement:
     """Run a TOSA-FP graph, the integer graph made from it, and each of its layers alone.
 
-    `samples` are float arrays by input name, read one by one: memory doesn't grow with their number. Scales and zero
+    `samples` are those of `calibrate`, read one by one: memory doesn't grow with their number. Scales and zero
     points are those that the integer graph's tensors carry, else those of `qparams` by name. `targets` are those of the
     samples, in their order.
 
@@ -93,7 +94,7 @@ def measure(
     floats = KeptTensors(float_graph, [*(p.real for p in found), *float_graph.main.outputs], threads)
     integers = KeptTensors(integer_graph, [*(p.stored for p in found), *integer_graph.main.outputs], threads)
     locals_ = KeptTensors(alone, alone.main.outputs, threads)
-    for number, sample in enumerate(samples):
+    for number, sample in enumerate(Given(float_graph, samples)):
         real = floats.run(sample)
         bad = [p.real for p in found if not np.isfinite(real[p.real]).all()]
         if bad:
