@@ -21,6 +21,13 @@ TOSA's TABLE has 256 entries for int8, one per input, or 513 for int16: one at e
 line in between. `lut` makes both for any function of one real number and measures them on every input.
 
     tosa-engine lut tanh --in-scale 4/32768 --out-scale 1/32767 --int16 --plot tanh.svg -o tanh.npy
+    tosa-engine lut leaky_relu --alpha 0.2 --in-scale 4/128 --out-scale 4/128
+    tosa-engine lut mymodule:swish --in-scale 4/128 --out-scale 4/128
+
+The last one imports `mymodule`, of the current folder or installed, and calls its function with one float at a time.
+`--alpha` is the slope of leaky_relu below 0 (0.01), and the limit of elu (1). Inputs that saturate are counted, with
+how far the function is beyond the entries there; scales that leave one value, or less than one input in a hundred
+that doesn't saturate, are refused.
 
 ```python
 from lut import Quantization, build

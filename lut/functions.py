@@ -53,9 +53,8 @@ def softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-def elu(x: float) -> float:
-    """With alpha = 1."""
-    return x if x > 0 else math.expm1(x)
+def elu(x: float, alpha: float = 1.0) -> float:
+    return x if x > 0 else alpha * math.expm1(x)
 
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -65,9 +64,8 @@ def selu(x: float) -> float:
     return SELU_SCALE * (x if x > 0 else SELU_ALPHA * math.expm1(x))
 
 
-def leaky_relu(x: float) -> float:
-    """With alpha = 0.01."""
-    return x if x > 0 else 0.01 * x
+def leaky_relu(x: float, alpha: float = 0.01) -> float:
+    return x if x > 0 else alpha * x
 
 
 def relu6(x: float) -> float:
@@ -124,3 +122,11 @@ FUNCTIONS: Final[Mapping[str, Callable[[float], float]]] = {
     "gelu_tanh": gelu_tanh, "mish": mish, "softsign": softsign, "exp2": exp2, "log2": log2, "sqrt": sqrt,
     "square": square, "rsqr": rsqr, "erf": math.erf, "sin": math.sin, "cos": math.cos,
 }  # fmt: skip
+
+ALPHAS: Final[Mapping[str, Callable[[float, float], float]]] = {"elu": elu, "leaky_relu": leaky_relu}
+
+
+def with_alpha(name: str, alpha: float) -> Callable[[float], float]:
+    """`elu` or `leaky_relu` with another slope, or limit, of the negative side. Raises KeyError for other names."""
+    function = ALPHAS[name]
+    return lambda x: function(x, alpha)

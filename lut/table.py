@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SAMPLED: Final = "sampled"
 FITTED: Final = "fitted"
+MOST_SATURATED: Final = 0.99
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Table:
             "kind": self.kind,
             "quantization": asdict(self.quantization),
             "dtype": str(self.entries.dtype),
-            "error": asdict(self.error),
+            "error": asdict(self.error) | ({} if math.isfinite(self.error.beyond) else {"beyond": None}),
             "entries": self.entries.tolist(),
         }
 
@@ -82,18 +84,58 @@ def build(
 ) -> Table:
     """A table of 8 or 16 bits for any function of one real number; `name` is only what it is called.
 
-    Raises TableRangeError where no such table exists: zero points with 16 bits, a scale that isn't finite and positive,
-    NaN for an input, or neighbours too far apart (TABLE.R1).
+    Raises ValueError for other bits and kinds, and for a fitted table of 8 bits, which has nothing to fit;
+    TableRangeError where no such table exists: zero points that aren't integers of int8, or aren't 0 with 16 bits, a
+    scale that isn't finite and positive, a function that raises or gives NaN or no number for an input, neighbours too
+    far apart (TABLE.R1), and scales that leave nothing: entries that are all the same, or all but one in a hundred at
+    an end of the range.
     """
-    q = quantization
+    _check(bits, kind, quantization)
+    q, function = quantization, _guarded(name, function, quantization)
+    entries: np.ndarray[Any, Any]
     if bits == 8:
-        if not all(-128 <= zero <= 127 for zero in (q.in_zero_point, q.out_zero_point)):
-            raise TableRangeError(f"zero points of int8 are -128 to 127, got {q.in_zero_point} and {q.out_zero_point}")
         entries = table_8(function, q.in_scale, q.in_zero_point, q.out_scale, q.out_zero_point)
         error = error_8(entries, function, q.in_scale, q.in_zero_point, q.out_scale, q.out_zero_point)
-        return Table(name, kind, q, entries, error)
-    if q.in_zero_point or q.out_zero_point:
+    else:
+        make = fit_16 if kind == FITTED else table_16
+        entries = make(function, q.in_scale, q.out_scale)
+        error = error_16(entries, function, q.in_scale, q.out_scale)
+    _check_use(entries, error, q)
+    return Table(name, kind, q, entries, error)
+
+
+def _check(bits: int, kind: str, q: Quantization) -> None:
+    if bits not in (8, 16):
+        raise ValueError(f"tables have 8 or 16 bits, got {bits!r}")
+    if kind not in (SAMPLED, FITTED):
+        raise ValueError(f"a table is '{SAMPLED}' or '{FITTED}', got {kind!r}")
+    if bits == 8 and kind == FITTED:
+        raise ValueError("a table of 8 bits has nothing to fit: every input has an entry of its own")
+    if math.isinf(q.in_scale * (1 << 16)) and math.isfinite(q.in_scale):
+        raise TableRangeError(f"an input scale of {q.in_scale!r} leads beyond all numbers")
+    zeros = (q.in_zero_point, q.out_zero_point)
+    if bits == 8 and not all(zero == int(zero) and -128 <= zero <= 127 for zero in zeros):
+        raise TableRangeError(f"zero points of int8 are -128 to 127, got {q.in_zero_point} and {q.out_zero_point}")
+    if bits == 16 and any(zeros):
         raise TableRangeError("tables of int16 have zero points 0")
-    make = fit_16 if kind == FITTED else table_16
-    wide = make(function, q.in_scale, q.out_scale)
-    return Table(name, kind, q, wide, error_16(wide, function, q.in_scale, q.out_scale))
+
+
+def _guarded(name: str, function: Callable[[float], float], q: Quantization) -> Callable[[float], float]:
+    def guarded(x: float) -> float:
+        try:
+            return float(function(x))
+        except Exception as problem:  # whatever a function of the user raises
+            at = round(x / q.in_scale) + q.in_zero_point
+            reason = f"{type(problem).__name__}: {problem}"
+            raise TableRangeError(f"{name} has no value at the input {at}, which is {x!r}: {reason}") from problem
+
+    return guarded
+
+
+def _check_use(entries: np.ndarray[Any, Any], error: TableError, q: Quantization) -> None:
+    scales = f"input scale {q.in_scale!r}, output scale {q.out_scale!r}"
+    if entries.min() == entries.max():
+        raise TableRangeError(f"every entry is {entries[0]}: nothing is left of the function ({scales})")
+    if error.saturated > MOST_SATURATED * error.inputs:
+        counted = f"{error.saturated:,} of {error.inputs:,} inputs saturate"
+        raise TableRangeError(f"{counted}: next to nothing is left of the function ({scales})")

@@ -21,8 +21,15 @@ def truth_8(
 
     Raises TableRangeError when the function is NaN for one of them.
     """
+    return np.clip(unclipped_8(function, in_scale, in_zero_point, out_scale, out_zero_point), -128.0, 127.0)
+
+
+def unclipped_8(
+    function: Callable[[float], float], in_scale: float, in_zero_point: int, out_scale: float, out_zero_point: int
+) -> FloatArray:
+    """The same beyond int8, too."""
     steps = _steps([function(in_scale * (q - in_zero_point)) for q in range(-128, 128)], out_scale, -128)
-    return np.clip(steps + out_zero_point, -128.0, 127.0)
+    return steps + out_zero_point
 
 
 def truth_16(function: Callable[[float], float], in_scale: float, out_scale: float) -> FloatArray:
@@ -31,6 +38,11 @@ def truth_16(function: Callable[[float], float], in_scale: float, out_scale: flo
     Raises TableRangeError when the function is NaN for one of them.
     """
     return truth_of(values_16(function, in_scale), out_scale)
+
+
+def unclipped_16(function: Callable[[float], float], in_scale: float, out_scale: float) -> FloatArray:
+    """The same beyond int16, too."""
+    return _steps(values_16(function, in_scale)[: 1 << 16], out_scale, -(1 << 15))
 
 
 def truth_of(values: FloatArray, out_scale: float) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -119,7 +119,8 @@ def test_the_command_prints_both_tables(capsys: pytest.CaptureFixture[str], tmp_
     assert cli.main([*line, "-o", str(target), "--plot", str(plot)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == ("tanh: 513 entries of int16, input scale 0.000244140625, output scale 3.051850947599719e-05")
-    assert [text.split()[0] for text in lines[3:]] == ["sampled", "fitted"]
+    assert [text.split()[0] for text in lines[3:]] == ["sampled", "fitted", "no"]
+    assert lines[-1] == "no input saturates"
     assert np.array_equal(np.load(target), fit_16(math.tanh, 8 / 32768, 1 / 32767))
     assert plot.read_text(encoding="utf-8").startswith("<?xml")
 
@@ -162,4 +163,78 @@ def test_a_table_that_cannot_be_is_an_error_of_the_data(capsys: pytest.CaptureFi
     assert cli.main(line) == 0
     found = capsys.readouterr()
     assert f"warning: {message}" in found.err
-    assert [text.split()[0] for text in found.out.splitlines()[3:]] == ["fitted"]
+    assert [text.split()[0] for text in found.out.splitlines()[3:-1]] == ["fitted"]
+
+
+def test_what_saturates_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """exp of 0.1 and above is more than 127 / 128, which was 'within 1: 100 %' alone."""
+    assert cli.main(["lut", "exp", "--in-scale", "0.1", "--out-scale", "1/128"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(
+        "128 of 256 inputs saturate (50.0 %): the function is up to 4.19516e+07 LSB (3.277e+05) beyond"
+    )
+    wide = build("twice", lambda x: 2 * x, Quantization(1 / 32768, 1 / 32768), bits=16).error
+    assert (wide.saturated, wide.inputs, wide.beyond) == (32768, 65536, 32768.0)
+    assert cli.main(["lut", "reciprocal", "--in-scale", "0.1", "--out-scale", "0.1", "--format", "json"]) == 0
+    error = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["error"]
+    assert (error["saturated"], error["beyond"]) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("scales", "bits", "message"),
+    [
+        (
+            Quantization(1e-9, 1.0),
+            8,
+            r"every entry is 0: nothing is left of the function \(input scale 1e-09, ",
+        ),
+        (Quantization(1.0, 1e-9), 8, r"255 of 256 inputs saturate: next to nothing is left of the function"),
+        (Quantization(1e-4, 1e-12), 16, r"TABLE\.R1"),
+        (Quantization(1e304, 1.0), 8, r"an input scale of 1e\+304 leads beyond all numbers"),
+        (Quantization(1.0, 1.0, 0.5, 0), 8, "zero points of int8 are -128 to 127, got 0.5 and 0"),
+    ],
+)
+def test_scales_without_sense_are_refused(scales: Quantization, bits: int, message: str) -> None:
+    with pytest.raises(TableRangeError, match=message):
+        build("tanh", math.tanh, scales, bits=bits)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bits": 12}, "tables have 8 or 16 bits, got 12"),
+        ({"bits": 16, "kind": "best"}, "a table is 'sampled' or 'fitted', got 'best'"),
+        ({"kind": "fitted"}, "a table of 8 bits has nothing to fit"),
+    ],
+)
+def test_tables_that_there_are_none_of(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build("tanh", math.tanh, Quantization(1 / 64, 1 / 128), **options)
+
+
+def test_slopes_and_functions_of_the_user(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "functions_of_mine.py").write_text(
+        "import math\n\ndef leaky(x):\n    return x if x > 0 else 0.25 * x\n\ndef root(x):\n    return math.sqrt(x)\n"
+    )
+    scales = ["--in-scale", "0.1", "--out-scale", "0.1"]
+    for function in (["leaky_relu", "--alpha", "0.25"], ["functions_of_mine:leaky"]):
+        assert cli.main(["lut", *function, *scales, "-o", f"{len(function)}.csv"]) == 0
+    assert (tmp_path / "1.csv").read_text() == (tmp_path / "3.csv").read_text()
+    assert cli.main(["lut", "elu", "--alpha", "0.5", *scales, "-o", "elu.csv"]) == 0
+    assert (tmp_path / "elu.csv").read_text().split()[0] == "-5"
+    assert capsys.readouterr().out.splitlines()[0].startswith("leaky_relu(alpha = 0.25): 256 entries of int8")
+    assert cli.main(["lut", "functions_of_mine:root", *scales]) == 6
+    assert (
+        "functions_of_mine:root has no value at the input -128, which is -12.8: ValueError: math domain error"
+        in capsys.readouterr().err
+    )
+    for line, message in (
+        (["functions_of_mine:gone"], "module 'functions_of_mine' has no function 'gone'"),
+        (["no_such_module:f"], "no_such_module:f: ModuleNotFoundError: "),
+        (["gelu", "--alpha", "2"], "--alpha is for elu and leaky_relu, not for 'gelu'"),
+    ):
+        assert cli.main(["lut", *line, *scales]) == 2
+        assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`tosa-engine lut`: the table of a named function, its errors over all inputs, and a plot of them."""
+"""`tosa-engine lut`: the table of a function, its errors over all inputs, and a plot of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError, UsageError
+from ..plugins import function_at
 from ..text import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lut import Table
+    from lut import Table, TableError
 
 SUFFIXES = (".npy", ".json", ".csv")
 
@@ -24,31 +25,52 @@ class _Lut:
     """`lut FUNCTION --in-scale S --out-scale S [--int16] [-o FILE] [--plot FILE]`, `lut --list`."""
 
     name = "lut"
-    help = "make the TABLE of a named function and measure its error over all inputs"
+    help = "make the TABLE of a function and measure its error over all inputs"
+    example = (
+        "lut tanh --in-scale 4/128 --out-scale 1/128 -o tanh.npy\n"
+        "lut leaky_relu --alpha 0.2 --in-scale 1/4096 --out-scale 1/4096 --int16"
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("function", metavar="FUNCTION", nargs="?", help="its name; --list shows all")
+        parser.add_argument(
+            "function",
+            metavar="FUNCTION",
+            nargs="?",
+            help="its name (--list shows all), or MODULE:NAME, a Python function of a number; the module is imported",
+        )
         parser.add_argument("--list", action="store_true", help="print the names of all functions")
-        parser.add_argument("--in-scale", type=_scale, metavar="S", help="real size of one step of the input")
-        parser.add_argument("--out-scale", type=_scale, metavar="S", help="real size of one step of the output")
-        parser.add_argument("--in-zero-point", type=int, default=0, metavar="Z", help="of int8; default: 0")
-        parser.add_argument("--out-zero-point", type=int, default=0, metavar="Z", help="of int8; default: 0")
-        parser.add_argument("--int16", action="store_true", help="513 entries with interpolation, not 256 of int8")
+        scales = parser.add_argument_group("quantization")
+        scales.add_argument(
+            "--in-scale", type=_scale, metavar="S", help="real size of one step of the input, such as 8/256"
+        )
+        scales.add_argument("--out-scale", type=_scale, metavar="S", help="real size of one step of the output")
+        parser.add_argument(
+            "--alpha", type=_number, metavar="A", help="of leaky_relu the slope, default: 0.01; of elu, default: 1"
+        )
+        scales.add_argument(
+            "--in-zero-point", type=int, default=0, metavar="Z", help="stored integer that stands for 0, of int8"
+        )
+        scales.add_argument(
+            "--out-zero-point", type=int, default=0, metavar="Z", help="stored integer that stands for 0, of int8"
+        )
+        scales.add_argument("--int16", action="store_true", help="513 entries with interpolation, not 256 of int8")
         parser.add_argument(
             "--build", choices=("sampled", "fitted"), help="what to write; default: fitted for int16, sampled for int8"
         )
-        parser.add_argument("-o", "--output", metavar="FILE", help=f"write the entries: {', '.join(SUFFIXES)}")
-        parser.add_argument("--plot", metavar="FILE", help="draw table and errors: .svg, .png or .pdf (extra 'plot')")
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        output = parser.add_argument_group("output")
+        output.add_argument("-o", "--output", metavar="FILE", help=f"write the entries: {', '.join(SUFFIXES)}")
+        output.add_argument("--plot", metavar="FILE", help="draw table and errors: .svg, .png or .pdf (extra 'plot')")
+        output.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
 
     def run(self, args: argparse.Namespace) -> int:
-        from lut import FUNCTIONS
-
         if args.list:
+            from lut import FUNCTIONS
+
             say(*sorted(FUNCTIONS))
             return 0
-        _check(args, sorted(FUNCTIONS))
-        tables = _tables(args, FUNCTIONS[args.function])
+        called, function = _function(args)
+        _check(args)
+        tables = _tables(args, called, function)
         kind = args.build or ("fitted" if args.int16 else "sampled")
         chosen = next((table for table in tables if table.kind == kind), tables[-1])
         if args.format == "json":
@@ -58,8 +80,37 @@ class _Lut:
         if args.output is not None:
             _write(chosen, Path(args.output))
         if args.plot is not None:
-            _plot(tables, FUNCTIONS[args.function], args.plot)
+            _plot(tables, function, args.plot)
         return 0
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't a finite number")
+    return value
+
+
+def _function(args: argparse.Namespace) -> tuple[str, Callable[[float], float]]:
+    """What the function is called, and itself."""
+    from lut import ALPHAS, FUNCTIONS, with_alpha
+
+    name = args.function
+    if name is None:
+        raise UsageError("give the name of a function; tosa-engine lut --list shows all")
+    if args.alpha is not None:
+        if name not in ALPHAS:
+            raise UsageError(f"--alpha is for {' and '.join(sorted(ALPHAS))}, not for '{name}'")
+        return f"{name}(alpha = {args.alpha:g})", with_alpha(name, args.alpha)
+    module, _, member = name.partition(":")
+    if module and member:
+        try:
+            return name, function_at(module, member)
+        except ValueError as problem:
+            raise UsageError(f"{name}: {problem}") from problem
+    if name not in FUNCTIONS:
+        raise UsageError(f"unknown function '{name}'; choose from: {', '.join(sorted(FUNCTIONS))}, or MODULE:NAME")
+    return name, FUNCTIONS[name]
 
 
 def _scale(text: str) -> float:
@@ -74,11 +125,7 @@ def _scale(text: str) -> float:
     return value
 
 
-def _check(args: argparse.Namespace, names: Sequence[str]) -> None:
-    if args.function is None:
-        raise UsageError("give the name of a function; tosa-engine lut --list shows all")
-    if args.function not in names:
-        raise UsageError(f"unknown function '{args.function}'; choose from: {', '.join(names)}")
+def _check(args: argparse.Namespace) -> None:
     missing = [f"--{name.replace('_', '-')}" for name in ("in_scale", "out_scale") if getattr(args, name) is None]
     if missing:
         raise UsageError(f"{' and '.join(missing)} missing: a table belongs to two scales")
@@ -88,7 +135,7 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> None:
         raise UsageError(f"can't tell what to write to '{args.output}': the name must end in {', '.join(SUFFIXES)}")
 
 
-def _tables(args: argparse.Namespace, function: Callable[[float], float]) -> list[Table]:
+def _tables(args: argparse.Namespace, called: str, function: Callable[[float], float]) -> list[Table]:
     """The sampled table (where the function has one, a warning tells), and of int16 the fitted one."""
     from lut import Quantization, TableRangeError, build
 
@@ -97,9 +144,9 @@ def _tables(args: argparse.Namespace, function: Callable[[float], float]) -> lis
     found, problems = [], []
     for kind in kinds:
         try:
-            found.append(build(args.function, function, quantization, bits=bits, kind=kind))
+            found.append(build(called, function, quantization, bits=bits, kind=kind))
         except TableRangeError as problem:
-            problems.append(f"no {kind} table for {args.function}: {problem}")
+            problems.append(f"no {kind} table for {called}: {problem}")
     if problems and (not found or (args.build and args.build not in {table.kind for table in found})):
         raise DataError(problems[0])
     for text in problems:
@@ -123,7 +170,18 @@ def _lines(tables: Sequence[Table], chosen: Table) -> list[str]:
             f"{table.kind:9}{e.largest:10.4f} {e.at:7d} {e.mean:9.4f} {e.rms:9.4f} {100 * e.within_1:9.3f}% "
             f"{e.largest * e.lsb:14.4g}"
         )
-    return lines
+    return [*lines, _saturation(chosen.error)]
+
+
+def _saturation(error: TableError) -> str:
+    """Where the end of the range counts as right, above, and what that hides."""
+    if not error.saturated:
+        return "no input saturates"
+    share = 100 * error.saturated / error.inputs
+    return (
+        f"{error.saturated:,} of {error.inputs:,} inputs saturate ({share:.1f} %): the function is up to "
+        f"{error.beyond:.6g} LSB ({error.beyond * error.lsb:.4g}) beyond the entries; above, their end counts as right"
+    )
 
 
 def _write(table: Table, path: Path) -> None:
