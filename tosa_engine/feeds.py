@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import DataError, raise_all
+from .errors import DataError, UsageError, raise_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
 
     from .graph import Graph, Operator, Tensor
     from .types import Array, DType, Shape
+
+
+def check_named(inputs: Sequence[Tensor], feeds: object) -> None:
+    """Raise UsageError where feeds aren't given by name."""
+    if not isinstance(feeds, Mapping):
+        wanted = ", ".join(f"'{tensor.name}': array" for tensor in inputs)
+        raise UsageError(f"feeds are arrays by the names of inputs, {{{wanted}}}; got a {type(feeds).__name__}")
 
 
 def check_feeds(inputs: Sequence[Tensor], feeds: Mapping[str, Array]) -> None:

@@ -158,11 +158,20 @@ class Region:
     blocks: list[Block] = field(default_factory=list)
 
 
+@dataclass
+class Record:
+    """How an integer graph was made: `notes` for people, per accumulator the bits to spare, the resolved settings."""
+
+    notes: list[str] = field(default_factory=list)
+    margins: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Graph:
     """A TOSA graph: its regions (the first is the main one) and the version of the specification it was written for.
 
-    `warnings` is what the reader of its file found odd, each with its place.
+    `warnings` is what the reader of its file found odd, each with its place. `record` says how it was made, if known.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -170,6 +179,7 @@ class Graph:
     draft: bool = False
     source: str = ""
     warnings: list[str] = field(default_factory=list)
+    record: Record | None = None
 
     @property
     def version_text(self) -> str:

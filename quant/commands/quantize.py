@@ -29,6 +29,10 @@ class _Quantize:
 
     name = "quantize"
     help = f"turn a float model and its {hint_file().name} into an integer TOSA graph"
+    example = (
+        "quantize net.onnx --data train.npz --samples 200 -o net.tosa\n"
+        "quantize net.nnef --quant graph.quant -o net.tosa"
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
@@ -52,6 +56,7 @@ class _Quantize:
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help=written)
 
     def run(self, args: argparse.Namespace) -> int:
+        from tosa_engine.graph import Record
         from tosa_engine.qparams import sidecar
 
         from ..calibration.lints import of_statistics
@@ -74,11 +79,11 @@ class _Quantize:
         if not accepted(args, limits, graph, integer):
             say(f"{args.output} is not written")
             return 1
+        integer.record = Record(notes, report.margins, settings)
         write_graph(integer, args.output)
         if record:
             Path(args.output).with_suffix(RECORD).write_text(record, encoding="utf-8", newline="\n")
-        made = sidecar.Record(notes, report.margins, settings)
-        beside = sidecar.write(integer, args.output, made)
+        beside = "inside" if args.output.endswith(".tosa") else sidecar.path_for(args.output)
         say(f"{args.output}: {len(integer.main.operators)} operators; scales of inputs and outputs: {beside}")
         if report.margins:
             layer = min(report.margins, key=lambda name: report.margins[name])

@@ -153,6 +153,6 @@ def test_floats_for_an_integer_model_say_what_to_do(command, model: Path, tmp_pa
     outcome = command("run", model, "-i", tmp_path / "floats.npz")
     assert (outcome.code, outcome.out) == (6, "")
     assert outcome.err == (
-        "error: DATA.floats: got float32 for i32: the model takes integers, real / scale + zero point; the "
-        ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them) (tensor 'a')\n"
+        "error: DATA.floats: got float32 for i32: the model takes integers, real / scale + zero point; --real computes "
+        "them by the scales in the model's file, and real numbers of the outputs (tensor 'a')\n"
     )

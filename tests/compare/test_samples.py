@@ -179,9 +179,7 @@ def test_bare_elements_are_of_the_model_in_whose_input_they_fit(command, folder:
     graph = serialize.read(folder / "model.tosa")
     for tensor in (graph.main.tensors["x"], graph.main.tensors["relu"]):
         tensor.quant = QParams((0.5,), (0,), 8)
-    from tosa_engine.qparams import sidecar
-
-    sidecar.write(graph, folder / "model.tosa")
+    serialize.write(graph, folder / "model.tosa")
     (folder / "x.bin").write_bytes((SAMPLES[1] * np.float32(0.5)).tobytes())
     for order in (["model.tosa", "float.tosa"], ["float.tosa", "model.tosa"]):
         outcome = command("compare", *(folder / name for name in order), "-i", folder / "x.bin")

@@ -34,6 +34,7 @@ PLAN = GRAPHS | {
 # the oracle, for checked runs and for what to say of a violated REQUIRE
 RUN = PLAN | {
     "tosa_engine.formats", "tosa_engine.feeds", "tosa_engine.probe", "tosa_engine.load", "tosa_engine.oracle",
+    "tosa_engine.qparams",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "lut": set(),
@@ -57,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.oracle": GRAPHS | {"tosa_engine.feeds", "tosa_engine.state"},  # a voice of its own: no kernels
     "tosa_engine.kernels": TABLE | {"tosa_engine.numerics", "tosa_engine.state"},
     "tosa_engine.passes": GRAPHS | {"tosa_engine.lower", "tosa_engine.numerics", "tosa_engine.oracle"},
-    "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics"},
+    "tosa_engine.serialize": GRAPHS | {"tosa_engine.passes", "tosa_engine.numerics", "tosa_engine.qparams"},
     "tosa_engine.plugins": set(),
     # front ends are found by their folder, not imported by name
     "tosa_engine.formats": {"tosa_engine.errors", "tosa_engine.plugins"},
@@ -70,8 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
     "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays", "tosa_engine.plugins"},
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
-    "tosa_engine.compare": RUN
-    | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays", "tosa_engine.qparams"},
+    "tosa_engine.compare": RUN | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays"},
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": {"tosa_engine.formats"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
@@ -81,7 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
-    | {"tosa_engine.serialize", "tosa_engine.samples"},
+    | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins"},
     "tosa_engine.cli": {"tosa_engine.commands", "tosa_engine.errors", "tosa_engine.plugins", "tosa_engine.text"},
     "quant": {"tosa_engine", "quant", "lut"},
 }
@@ -142,8 +142,8 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.runtime": (
-        ("bound", "memory"),
-        ("program",),
+        ("bound", "memory", "ports"),
+        ("program", "real"),
         ("threads", "workspace"),
         ("team",),
         ("blocks",),

@@ -224,7 +224,6 @@ def test_a_network_is_written_if_it_is_accepted(command: Any, classifier: Path) 
     assert done.code == 0, done.err
     assert "accepted: accuracy 87.50 % on 8 samples, accuracy 87.50 % in float; a loss of 0 is allowed" in done.out
     (classifier / "int.tosa").unlink()
-    (classifier / "int.qparams.json").unlink()
     (classifier / "int.config.json").unlink()
     targets = classifier / "exact.npy"
     with np.load(classifier / "test.npz") as data:

@@ -33,6 +33,7 @@ from tosa_engine import Session, serialize
 from tosa_engine.compare.agreement import Agreement
 from tosa_engine.errors import DataError, Problems, Unsupported
 from tosa_engine.graph import Graph, QParams
+from tosa_engine.qparams import trailer
 from tosa_engine.samples.arrays import RandomSamples
 from tosa_engine.watch import KeptTensors
 
@@ -512,10 +513,10 @@ def test_a_record_without_calibration_data(command, digits: Path, quantized: Pat
 
 def test_a_record_that_no_quantize_wrote(command, digits: Path, quantized: Path, tmp_path: Path) -> None:
     integer, report = tmp_path / "d.tosa", tmp_path / "r.json"
-    integer.write_bytes((quantized / "digits.tosa").read_bytes())
-    scales = json.loads((quantized / "digits.qparams.json").read_text())
+    flatbuffer, text = trailer.split((quantized / "digits.tosa").read_bytes(), "digits.tosa")
+    scales = json.loads(text)
     scales["record"]["settings"] = {"method": "magic", "data": ["x", {}], "image_mean": "y", "layer": {"a": 1}}
-    (tmp_path / "d.qparams.json").write_text(json.dumps(scales))
+    integer.write_bytes(trailer.append(flatbuffer, json.dumps(scales)))
     data = ["--data", digits / "digits_data.npz", "--samples", 1]
     assert command("report", digits / "digits.nnef", integer, *data, "-o", report).code == 0
     content = json.loads(report.read_text())
@@ -532,13 +533,15 @@ def test_equalized_models_are_compared_with_an_equalized_float_model(command, di
 
 
 def test_a_model_whose_scales_are_lost(command, digits: Path, quantized: Path, tmp_path: Path) -> None:
-    """Without the file beside it, --quant has the scales of the tensors that the document names."""
+    """Without the scales in the file, --quant has those of the tensors that the document names."""
     integer, report = tmp_path / "alone.tosa", tmp_path / "r.json"
-    integer.write_bytes((quantized / "digits.tosa").read_bytes())
+    flatbuffer, scales = trailer.split((quantized / "digits.tosa").read_bytes(), "digits.tosa")
+    assert scales is not None
+    integer.write_bytes(flatbuffer)
     data = ["--data", digits / "digits_data.npz"]
     lost = command("report", digits / "digits.nnef", integer, *data, *QUICK, "-o", report)
     assert lost.code == 6
-    assert "they stand in the .qparams.json beside the model, or in a graph.quant" in lost.err
+    assert "quantize the model again, or give a graph.quant with --quant" in lost.err
     quant = ["--quant", quantized / "graph.quant"]
     assert (
         command(

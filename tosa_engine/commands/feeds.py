@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..arrays import Stored
-    from ..runtime.session import Port
+    from ..runtime.ports import Port
     from ..types import Array, DType, Shape
 
 RAW: Final = ".bin"
@@ -65,8 +65,8 @@ def find_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
     return feeds
 
 
-def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port]) -> dict[str, Array]:
-    """The arrays that `find_feeds` found, as values of the formats that the model's inputs have.
+def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port], *, real: bool = False) -> dict[str, Array]:
+    """The arrays that `find_feeds` found, as values of the formats that the model's inputs have, or `real` as floats.
 
     Raises DataError (all of them, before an element is read) for other types and shapes than the inputs have, and
     where bare elements are too many, too few, or no values of the format.
@@ -76,17 +76,18 @@ def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port]) -> dic
     wrong = {
         port.name: wrong_form(port.tosa_type, port.shape, one.dtype, one.shape)
         for port in ports
-        if not isinstance(one := found[port.name], Path) and not _fits(one, port)
+        if not isinstance(one := found[port.name], Path) and not _fits(one, port, real)
     }
     raise_all([DataError(message, tensor=name) for name, message in wrong.items()])
     return {port.name: _values(found[port.name], port) for port in ports}
 
 
-def _fits(one: Stored, port: Port) -> bool:
+def _fits(one: Stored, port: Port, real: bool) -> bool:
     from ..types import are_bits
 
     bits = _is_unsigned(one.dtype, port) or are_bits(one.dtype, port.tosa_type)
-    return one.shape == port.shape and (one.dtype == port.dtype or bits)
+    floats = real and one.dtype.kind == "f"
+    return one.shape == port.shape and (one.dtype == port.dtype or bits or floats)
 
 
 def _values(one: Stored | Path, port: Port) -> Array:

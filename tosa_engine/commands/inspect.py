@@ -37,13 +37,21 @@ def summary(graph: Graph) -> Summary:
 
 
 def _tensor(tensor: Tensor) -> Summary:
-    return {"name": tensor.name, "type": tensor.dtype.name, "shape": tensor.shape and list(tensor.shape)}
+    found: Summary = {"name": tensor.name, "type": tensor.dtype.name, "shape": tensor.shape and list(tensor.shape)}
+    if tensor.quant is not None and tensor.dtype.is_int:
+        found["scale"], found["zero_point"] = tensor.quant.scale[0], tensor.quant.zero_point[0]
+    return found
+
+
+def _described(tensor: Summary) -> str:
+    scale = f", scale {tensor['scale']!r}, zero point {tensor['zero_point']}" if "scale" in tensor else ""
+    return f"{tensor['name']}: {tensor['type']}{tensor['shape']}{scale}"
 
 
 def _text(found: Summary) -> str:
     lines = [f"source     {found['source'] or '-'}", f"version    TOSA {found['version']}"]
     for side in ("inputs", "outputs"):
-        lines += [f"{side[:-1]:10} {t['name']}: {t['type']}{t['shape']}" for t in found[side]]
+        lines += [f"{side[:-1]:10} {_described(t)}" for t in found[side]]
     lines.append(f"operators  {sum(found['operators'].values())}")
     lines += [f"  {count:6} {name}" for name, count in found["operators"].items()]
     lines.append(f"tensors    {sum(found['types'].values())}")
@@ -63,12 +71,13 @@ def _text(found: Summary) -> str:
 class _Inspect:
     name = "inspect"
     help = "print inputs, outputs, operators, types, size and multiply-accumulates of a model"
+    example = "inspect net.tosa --plan"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         add_options(parser, self.name)
         add_custom(parser)
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         parser.add_argument(
             "--plan", action="store_true", help="the steps of a run too: fused operators, kernels, costs and memory"
         )

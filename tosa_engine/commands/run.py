@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,20 +31,24 @@ if TYPE_CHECKING:
 
     from ..arrays import Stored
     from ..compare import Tolerance
-    from ..runtime.session import Port, Session
+    from ..runtime.ports import Port
+    from ..runtime.session import Session
     from ..types import Array
 
 SHOWN_ELEMENTS = 32
+ROUNDING_DB = 60  # above, floats differ by rounding, and a tolerance is what is missing
 
 
 class _Run:
     name = "run"
     help = "run a model on arrays, write its outputs, or compare them with the expected ones"
+    example = "run net.tosa -i x.npy --real -o y.npz\nrun net.onnx -i x.npy --expect y.npy --atol 1e-5"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         add_custom(parser)
-        parser.add_argument(
+        arrays = parser.add_argument_group("arrays")
+        arrays.add_argument(
             "-i",
             "--input",
             action="append",
@@ -51,25 +56,34 @@ class _Run:
             metavar=INPUT_METAVAR,
             help=f"input arrays; may be given several times. {INPUT_HELP}",
         )
-        parser.add_argument("-o", "--output", metavar="OUT.npz", help="write the outputs by name (.npy: a single one)")
-        parser.add_argument("--expect", metavar="BUNDLE.npz", help="compare the outputs; exit code 1 when they differ")
-        parser.add_argument(
+        arrays.add_argument("-o", "--output", metavar="OUT.npz", help="write the outputs by name (.npy: a single one)")
+        expected = parser.add_argument_group("expected outputs")
+        expected.add_argument(
+            "--expect", metavar="BUNDLE.npz", help="compare the outputs; exit code 1 when they differ"
+        )
+        expected.add_argument(
             "--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |expected|"
         )
-        parser.add_argument("--rtol", type=_tolerance, default=0.0)
-        parser.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
+        expected.add_argument("--rtol", type=_tolerance, default=0.0, help="see --atol")
+        arrays.add_argument(
+            "--real",
+            action="store_true",
+            help="real numbers in and out of a quantized model, by the scales in its file; --expect is real, too",
+        )
+        arrays.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         parser.add_argument(
             "--max-memory", type=bytes_of, metavar="SIZE",
             help="bytes that a run may take, as 500M or 2G; default: what the machine has available",
         )  # fmt: skip
-        parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
+        parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         add_options(parser, self.name)
         add_target(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         from .. import arrays
+        from ..runtime.real import real, stored
         from ..runtime.session import Session
 
         import_custom(args.custom)
@@ -77,10 +91,15 @@ class _Run:
         warn_of_version(graph, target)
         session = Session(graph, args.threads, target=target, checked=args.checked, max_memory=args.max_memory)
         given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
-        _no_floats_for_integers(given, session.inputs)
-        feeds = read_feeds(given, session.inputs)
+        if not args.real:
+            _no_floats_for_integers(given, session.inputs)
+        feeds = read_feeds(given, session.inputs, real=args.real)
+        feeds = stored(session.inputs, feeds) if args.real else feeds
         expected = _read_expected(args.expect, session) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
+        if args.real:
+            outputs = {port.name: real(port, outputs[port.name]) for port in session.outputs}
+            expected = None if expected is None else _as_real(expected, session.outputs)
         if args.output:
             arrays.write(args.output, outputs)
         if expected is not None:
@@ -118,8 +137,8 @@ def _no_floats_for_integers(given: Mapping[str, Stored | Path], ports: Sequence[
         one = given[port.name]
         if port.tosa_type.is_int and not isinstance(one, Path) and one.dtype.kind == "f":
             message = (
-                f"got {one.dtype} for {port.tosa_type}: the model takes integers, real / scale + zero point; the "
-                ".qparams.json that quantize writes beside a model has both (tosa-engine compare applies them)"
+                f"got {one.dtype} for {port.tosa_type}: the model takes integers, real / scale + zero point; "
+                "--real computes them by the scales in the model's file, and real numbers of the outputs"
             )
             raise DataError(message, label="DATA.floats", tensor=port.name)
 
@@ -160,16 +179,43 @@ class _Dump:
 
 
 def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> int:
-    from ..compare import compare_all
+    from ..compare import Difference, compare_all
 
     differences = compare_all(outputs, expected, tolerance)
     if differences:
         say(f"DIFFERENT: {len(differences)} of {len(outputs)} outputs; output {differences[0]}")
+        _say_how_far(outputs, expected, [one.name for one in differences if isinstance(one, Difference)])
         return 1
     how = f"within atol {tolerance.atol:g}, rtol {tolerance.rtol:g}" if tolerance else "bit for bit"
     elements = sum(array.size for array in outputs.values())
     say(f"EQUAL: {len(outputs)} of {len(outputs)} outputs, {elements} elements, {how}")
     return 0
+
+
+def _say_how_far(outputs: Mapping[str, Array], expected: Mapping[str, Array], names: Sequence[str]) -> None:
+    """Of floats that differ: the SQNR, and the flags that accept them where that is rounding."""
+    from ..compare import Agreement, Tolerance, accepting
+    from ..types import holds_floats
+
+    floats = [name for name in names if holds_floats(outputs[name])]
+    if not floats:
+        return
+    found, needed = Agreement(), Tolerance()
+    for name in floats:
+        found.add_floats(outputs[name], expected[name])
+        own = accepting(outputs[name], expected[name])
+        needed = Tolerance(max(needed.atol, own.atol), max(needed.rtol, own.rtol))
+    flags = [f"--{name} {getattr(needed, name):g}" for name in ("atol", "rtol") if isfinite(getattr(needed, name))]
+    accepted = f"; {' or '.join(flags)} accepts that" if found.sqnr >= ROUNDING_DB and flags else ""
+    say(f"SQNR of what differs: {found.sqnr:.1f} dB{accepted}")
+
+
+def _as_real(expected: Mapping[str, Array], ports: Sequence[Port]) -> dict[str, Array]:
+    """What is expected of outputs, as float32 where they are real numbers or integers that stand for some."""
+    from ..runtime.real import real
+
+    given = {p: expected[p.name] for p in ports}
+    return {p.name: a.astype("f4") if p.quant and a.dtype.kind == "f" else real(p, a) for p, a in given.items()}
 
 
 def _show(outputs: Mapping[str, Array]) -> None:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agreement import Agreement
-    from .arrays import EXACT, Difference, Tolerance, WrongForm, compare, compare_all
+    from .arrays import EXACT, Difference, Tolerance, WrongForm, accepting, compare, compare_all
     from .comparison import Comparison, compare_sides
     from .sides import Side, read_dump, read_model, run_model
 
 __all__ = [
-    "EXACT", "Agreement", "Comparison", "Difference", "Side", "Tolerance", "WrongForm", "compare", "compare_all",
-    "compare_sides", "read_dump", "read_model", "run_model",
+    "EXACT", "Agreement", "Comparison", "Difference", "Side", "Tolerance", "WrongForm", "accepting", "compare",
+    "compare_all", "compare_sides", "read_dump", "read_model", "run_model",
 ]  # fmt: skip
 
 _MODULES = {
     "Agreement": "agreement",
-    **dict.fromkeys(("EXACT", "Difference", "Tolerance", "WrongForm", "compare", "compare_all"), "arrays"),
+    **dict.fromkeys(("EXACT", "Difference", "Tolerance", "WrongForm", "accepting", "compare", "compare_all"), "arrays"),
     **dict.fromkeys(("Comparison", "compare_sides"), "comparison"),
     **dict.fromkeys(("Side", "read_dump", "read_model", "run_model"), "sides"),
 }

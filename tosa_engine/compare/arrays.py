@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,24 @@ def compare(name: str, got: Array, expected: Array, tolerance: Tolerance = EXACT
         distance = np.abs(got[different].astype(wide) - expected[different].astype(wide))
     largest = float(np.max(distance))
     return Difference(name, count, got.size, index, got[index].item(), expected[index].item(), largest, is_float)
+
+
+def accepting(got: Array, expected: Array) -> Tolerance:
+    """The least `atol` alone, and the least `rtol` alone, with which floats are equal; rounded up to two digits.
+
+    Infinite where none is: other NaNs or infinities, for `rtol` a zero that was expected.
+    """
+    got, expected = got.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.where((got == expected) | (np.isnan(got) & np.isnan(expected)), 0.0, np.abs(got - expected))
+        share = np.where(distance == 0, 0.0, distance / np.abs(expected))
+    return Tolerance(*(_rounded_up(float(np.max(a, initial=0.0))) for a in (distance, share)))
+
+
+def _rounded_up(value: float) -> float:
+    if not 0 < value < math.inf:
+        return math.inf if math.isnan(value) else value
+    return float(f"{value * 1.05:.1e}")  # at most 1.05 times what the nearest number of two digits needs
 
 
 def compare_all(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import DataError, UsageError
-from ..formats import graph_suffixes, open_model
-from ..qparams import sidecar
+from ..formats import open_model
 from ..qparams.arrays import dequantize_array, quantize_array
 from ..runtime.session import Session
 from ..spec import is_constant
@@ -58,11 +57,9 @@ class Side:
 
 
 def read_model(model: str | Source, quant: Mapping[str, QParams]) -> Graph:
-    """A model without composites; its tensors carry the QParams beside it (`sidecar`) or those of `quant`, by name."""
+    """A model without composites; its tensors carry its own QParams or those of `quant`, by name."""
     source = open_model(model) if isinstance(model, str) else model
-    graph, beside = Session(source.graph(), 1).graph, sidecar.path_for(source.path)
-    if source.path.name.endswith(graph_suffixes()) and beside != source.path and beside.exists():
-        sidecar.attach(graph, beside)
+    graph = Session(source.graph(), 1).graph
     for tensor in graph.main.tensors.values():
         params = quant.get(tensor.name) or quant.get(tensor.source_name)
         if params is not None and tensor.dtype.is_int and tensor.data is None and tensor.dtype.bits == params.bits:
@@ -119,7 +116,7 @@ def _fed(tensor: Tensor, given: Mapping[str, Array]) -> Array:
         if tensor.quant is None:
             raise DataError(
                 "floats for an integer input whose scale and zero point are unknown; give "
-                "them with --quant or in the .qparams.json beside the model",
+                "them with --quant graph.quant, or quantize the model again: its file has them",
                 tensor=tensor.name,
             )
         array = quantize_array(array, tensor.quant)

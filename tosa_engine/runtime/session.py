@@ -12,15 +12,16 @@ import os
 import threading
 from collections import OrderedDict
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..check import nesting, validate
 from ..errors import DataError, RequireViolation, TosaEngineError, Unsupported, UsageError, raise_all
-from ..feeds import check_feeds, unsigned_borders
+from ..feeds import check_feeds, check_named, unsigned_borders
 from ..graph import Graph
+from ..load import load
 from ..plan import Plan, Step, expand, make_plan
 from ..plan.batch import in_part
 from ..probe import name_of, select
@@ -29,6 +30,8 @@ from ..target import Target
 from .batch_parallel import plan_in_parts
 from .memory import check as check_memory
 from .pool import Prepared
+from .ports import port_of
+from .real import real, stored
 from .team import Team
 from .verdict import compare, violation
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..graph import Tensor
     from ..probe import Watcher
-    from ..types import Array, DType, Shape
+    from ..types import Array, Shape
     from .workspace import Workspace
 
     Watched = tuple[Watcher, frozenset[str]]
@@ -45,20 +48,6 @@ if TYPE_CHECKING:
 MOST_THREADS: Final = 16
 DEEPEST: Final = 64  # regions in each other: each takes some of the frames that Python allows
 PLANS: Final = 4  # kept, by the set of probed tensors
-
-
-@dataclass(frozen=True)
-class Port:
-    """A graph input or output: `dtype` is the numpy dtype of its arrays, `tosa_type` the number format.
-
-    `unsigned`: RESCALE reads or writes its bits as those of an unsigned integer, which neither type says.
-    """
-
-    name: str
-    shape: Shape
-    dtype: np.dtype[Any]
-    tosa_type: DType
-    unsigned: bool = False
 
 
 class Session:
@@ -90,7 +79,7 @@ class Session:
             raise UsageError(f"threads must be at least 1, got {threads}")
         self.threads = threads if threads is not None else min(_processors(), MOST_THREADS)
         self.checked, self.max_memory = checked, max_memory
-        given = path_or_graph if isinstance(path_or_graph, Graph) else _load(path_or_graph)
+        given = path_or_graph if isinstance(path_or_graph, Graph) else load(path_or_graph)
         validate(given, target)
         if nesting(given) > DEEPEST:
             deep = f"control flow nested {nesting(given)} deep, of which {DEEPEST} are run at most"
@@ -98,12 +87,13 @@ class Session:
         self.graph = expand(given)
         self._fed = list(self.graph.inputs)
         unsigned = unsigned_borders(self.graph)
-        self.inputs = [_port(t, unsigned) for t in self._fed]
-        self.outputs = [_port(t, unsigned) for t in self.graph.outputs]
+        self.inputs = [port_of(t, unsigned) for t in self._fed]
+        self.outputs = [port_of(t, unsigned) for t in self.graph.outputs]
         self._names = [p.name for p in self.outputs]
         self._plans: OrderedDict[frozenset[str], Prepared] = OrderedDict()
         self._lock = threading.Lock()
         self._team = Team(self.threads)
+        self._target = target
         self._level = (target or Target()).level
         self._variables = SessionVariables()
         self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
@@ -124,7 +114,7 @@ class Session:
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
         """
-        wanted = self._names if names is None else list(names)
+        wanted = self._wanted(names)
         self._check(wanted, feeds, self._fed)
         watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
         everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
@@ -166,6 +156,20 @@ class Session:
             blocks.look = None
             prepared.give_back(blocks)
 
+    def run_real(self, names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
+        """`run` of a quantized network on real numbers: floats become the inputs' integers by their scales, rounded and
+        saturated, and the outputs' integers float32. What isn't quantized (indices, truth values) stays as it is.
+
+        `names` and `feeds` are those of `run`, but that floats have any width.
+
+        Raises what `run` does, and DataError for floats for an integer input without a scale, and for NaN.
+        """
+        wanted = self._wanted(names)
+        check_named(self._fed, feeds)
+        found = self.run(wanted, stored(self.inputs, feeds))
+        ports = {port.name: port for port in self.outputs}
+        return [real(ports[name], array) for name, array in zip(wanted, found, strict=True)]
+
     def run_each(self, names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
         """The outputs of several runs, as `run` gives them, one run after the other along a new axis 0.
 
@@ -178,7 +182,8 @@ class Session:
         Raises:
             TosaEngineError: what `run` raises, for the first of the runs where a REQUIRE doesn't hold.
         """
-        wanted = self._names if names is None else list(names)
+        wanted = self._wanted(names)
+        check_named(self._fed, feeds)
         given: Mapping[str, Any] = feeds
         runs = next((len(a) for a in given.values() if isinstance(a, np.ndarray) and a.ndim), 1)
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
@@ -227,6 +232,7 @@ class Session:
         return self._prepared(keep).plan
 
     def _check(self, wanted: list[str], feeds: Mapping[str, Array], fed: Sequence[Tensor]) -> None:
+        check_named(self._fed, feeds)
         unknown = [name for name in wanted if name not in self._names]
         if unknown:
             raise UsageError(f"unknown output: {', '.join(unknown)}; the graph's outputs: {', '.join(self._names)}")
@@ -235,6 +241,15 @@ class Session:
         if odd:
             raise_all([DataError(f"wanted a numpy array, got {kind}", tensor=name) for name, kind in odd.items()])
         check_feeds(fed, feeds)
+
+    def _wanted(self, names: Sequence[str] | None) -> list[str]:
+        if isinstance(names, str):
+            raise UsageError(f"names are a list of outputs, ['{names}']; got a str")
+        return self._names if names is None else list(names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, by `copy` or for another process, has the graph, the settings and the variables, and plans anew."""
+        return _rebuilt, (self.graph, self.threads, self._target, self.checked, self.max_memory, self.state())
 
     def _violation(self, wanted: list[str], feeds: Mapping[str, Array]) -> TosaEngineError:
         """What failed in a part, as it fails when all samples run at once."""
@@ -277,18 +292,15 @@ class Session:
                     probe(node, name, value)
 
 
+def _rebuilt(
+    graph: Graph, threads: int, target: Target | None, checked: bool, max_memory: int | None, state: Mapping[str, Array]
+) -> Session:
+    session = Session(graph, threads, target=target, checked=checked, max_memory=max_memory)
+    session.restore(state)
+    return session
+
+
 def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _load(path: str | os.PathLike[str]) -> Graph:
-    from ..load import load
-
-    return load(path)
-
-
-def _port(tensor: Tensor, unsigned: set[str]) -> Port:
-    assert tensor.shape is not None
-    return Port(tensor.name, tensor.shape, tensor.dtype.storage, tensor.dtype, tensor.name in unsigned)

@@ -5,6 +5,9 @@
 What a file holds is kept: regions, blocks, operators, attributes, locations, tensors, shapes, variables, constants.
 Operators that the op table lacks keep their name and lose their attributes, so that `check` can list them; they can't
 be written. Legality is not looked at here.
+
+How integers stand for real numbers (`QParams`, `Graph.record`) is kept, too: behind the flatbuffer of a `.tosa` file,
+in `model.qparams.json` beside a `.json` model (`qparams.sidecar`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import DataError, UsageError
 from ..graph import Composite
+from ..qparams import sidecar, trailer
 from . import schema, versions
 from .binary_read import Reader
 from .binary_write import write as _write_binary
@@ -34,10 +38,11 @@ __all__ = ["json_from_text", "json_to_text", "read", "tosa_from_bytes", "tosa_to
 
 
 def read(path: str | os.PathLike[str]) -> Graph:
-    """The graph in a `.tosa` or `.json` file; its `source` is the path.
+    """The graph in a `.tosa` or `.json` file; its `source` is the path. Its tensors have the scales that are known.
 
     Raises:
-        DataError: the file can't be read, is damaged, or is of a version other than 1.0.x and 1.1-draft.
+        DataError: the file can't be read, is damaged, or is of a version other than 1.0.x and 1.1-draft; the sidecar
+            beside it is damaged, or about another model.
         ParseError: (a DataError) the JSON isn't that of the schema; with line and column.
         Unsupported: the file holds block-scaled tensors (1.1-draft).
         UsageError: another suffix.
@@ -48,12 +53,17 @@ def read(path: str | os.PathLike[str]) -> Graph:
     except OSError as problem:
         raise DataError(f"{name}: {problem.strerror}") from None
     if kind == ".tosa":
-        return tosa_from_bytes(content, name)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise DataError(f"{name}: byte {problem.start}: not UTF-8: {problem.reason}") from None
-    return json_from_text(text, name)
+        graph = tosa_from_bytes(content, name)
+        if content.endswith(trailer.MAGIC):
+            return graph
+    else:
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise DataError(f"{name}: byte {problem.start}: not UTF-8: {problem.reason}") from None
+        graph = json_from_text(text, name)
+    sidecar.attach_beside(graph, Path(path), content)
+    return graph
 
 
 def write(graph: Graph, path: str | os.PathLike[str], *, external: bool | None = None) -> None:
@@ -73,6 +83,7 @@ def write(graph: Graph, path: str | os.PathLike[str], *, external: bool | None =
     if external:
         raise UsageError(f"{os.fspath(path)}: the JSON form holds its data inside; external=True is for .tosa")
     _write_whole(Path(path), json_to_text(graph).encode("utf-8"))
+    sidecar.write(graph, path)
 
 
 def tosa_from_bytes(data: bytes, name: str = "<bytes>") -> Graph:
@@ -81,9 +92,13 @@ def tosa_from_bytes(data: bytes, name: str = "<bytes>") -> Graph:
     Raises:
         DataError, Unsupported: as `read`.
     """
+    data, scales = trailer.split(data, name)
     version_only = Reader(data, name).root(schema.VERSION_ONLY)
     versions.version(version_only, name)
-    return graph_of(Reader(data, name).root(schema.GRAPH), name, data)
+    graph = graph_of(Reader(data, name).root(schema.GRAPH), name, data)
+    if scales is not None:
+        sidecar.attach_text(graph, scales, f"{name}: behind the graph")
+    return graph
 
 
 def tosa_to_bytes(graph: Graph, *, external: bool | None = None) -> bytes:
@@ -93,7 +108,9 @@ def tosa_to_bytes(graph: Graph, *, external: bool | None = None) -> bytes:
     total = sum(len(t["data"]) for t in constants)
     if external is None:
         external = total > INLINE_LIMIT
-    return _write_with_data_behind(root, constants) if external else _write_binary(root, total)
+    content = _write_with_data_behind(root, constants) if external else _write_binary(root, total)
+    scales = sidecar.to_text(graph)
+    return content if scales is None else trailer.append(content, scales)
 
 
 def json_from_text(text: str, name: str = "<text>") -> Graph:

@@ -17,7 +17,7 @@ from tosa_engine import serialize, types
 from tosa_engine.check import check
 from tosa_engine.compare.pairs import pairs
 from tosa_engine.errors import DataError, Problems, Unsupported
-from tosa_engine.graph import Location, QParams
+from tosa_engine.graph import Location, QParams, Record
 from tosa_engine.qparams import sidecar
 from tosa_engine.target import Target
 
@@ -169,9 +169,8 @@ def test_composites_without_a_rule_use_their_body() -> None:
 
 def test_the_sidecar(tmp_path: Path) -> None:
     integer = quantize(small_network())
-    path = sidecar.write(integer, tmp_path / "net.tosa")
-    assert path == tmp_path / "net.qparams.json"
-    content = json.loads(path.read_text())
+    serialize.write(integer, tmp_path / "net.json")
+    content = json.loads((tmp_path / "net.qparams.json").read_text())
     x = {"name": "x", "shape": [1, 6, 6, 3], "dtype": "i8", "scale": 0.03, "zero_point": -5, "source": "nnef_x"}
     y = {"name": "softmax", "shape": [1, 10], "dtype": "i8", "scale": 1 / 256, "zero_point": -128}
     assert (content["inputs"], content["outputs"]) == ([x], [y | {"source": "nnef_softmax"}])
@@ -179,14 +178,16 @@ def test_the_sidecar(tmp_path: Path) -> None:
     assert [entry["name"] for entry in content["tensors"]] == [t.name for t in inside]
 
 
-def test_the_sidecar_gives_back_what_the_file_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["net.tosa", "net.json"])
+def test_a_file_gives_back_scales_and_names(name: str, tmp_path: Path) -> None:
     graph = small_network()
     integer = quantize(graph)
-    serialize.write(integer, tmp_path / "net.tosa")
-    sidecar.write(integer, tmp_path / "net.tosa")
-    read = serialize.read(tmp_path / "net.tosa")
-    sidecar.attach(read, tmp_path / "net.qparams.json")
+    integer.record = Record(["a note"], {"layer": 3.5}, {"bits": 8})
+    serialize.write(integer, tmp_path / name)
+    assert (tmp_path / "net.qparams.json").exists() == (name == "net.json")
+    read = serialize.read(tmp_path / name)
     assert pairs(graph, read) == pairs(graph, integer)
+    assert read.record == integer.record == sidecar.record(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,8 @@ def test_the_sidecar_gives_back_what_the_file_lost(tmp_path: Path) -> None:
         '{"inputs": [{"name": "x", "scale": -1.0, "zero_point": 0}]}',
         '{"inputs": [{"name": "x", "scale": 1.0, "zero_point": 0.5}]}',
         '{"inputs": [{"name": "elsewhere", "scale": 1.0, "zero_point": 0}]}',
+        '{"inputs": [{"name": "x", "dtype": "i16", "scale": 1.0, "zero_point": 0}]}', '{"record": []}',
+        '{"inputs": [{"name": "x", "dtype": "i8", "shape": [1, 6, 6, 4]}]}', "[" * 100000,
     ],
 )  # fmt: skip
 def test_a_bad_sidecar_is_refused(content: str, tmp_path: Path) -> None:
