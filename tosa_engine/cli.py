@@ -21,17 +21,33 @@ if TYPE_CHECKING:
     from .commands import Command
 
 BUG = 70
+EXAMPLE = "example:"
 INTERRUPTED = 130
 INPUT_OUTPUT = 6
 EPILOG = """exit codes: 0 done, 1 negative result (mismatch, threshold missed), 2 usage, 3 the graph is an error,
 4 unpredictable, 5 unsupported, 6 input/output, 70 a bug of ours, 130 interrupted"""
 
 
+class _Help(argparse.HelpFormatter):
+    """Lines of examples stay as they are; every default that is a value is shown."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith(EXAMPLE):
+            return text
+        return super()._fill_text(text, width, indent)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        shown, value = action.help, action.default
+        if shown is None or "default" in shown or not isinstance(value, (str, int, float)) or value is False:
+            return shown
+        return shown if value == argparse.SUPPRESS else f"{shown}; default: %(default)s"
+
+
 class _Parser(argparse.ArgumentParser):
     """Errors are raised, not printed, and abbreviations of flags are errors."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})  # type: ignore[arg-type]
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": _Help, **kwargs})  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -42,7 +58,7 @@ class _Unavailable:
 
     def __init__(self, entry: EntryPoint, reason: Exception) -> None:
         self.name = entry.name
-        self.help = f"unavailable: {reason}"
+        self.help, self.example = f"unavailable: {reason}", ""
         self.message = f"the command '{entry.name}' ({entry.value}) can't be imported: {reason}"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -102,7 +118,10 @@ def _build_parser(argv: list[str]) -> _Parser:
     called = next((word for word in argv if not word.startswith("-")), None)
     for entry in [found[called]] if called in found else found.values():
         command = _load(entry)
-        verb = verbs.add_parser(entry.name, help=command.help, description=command.help)
+        example = "".join(f"\n  tosa-engine {line}" for line in command.example.splitlines())
+        verb = verbs.add_parser(
+            entry.name, help=command.help, description=command.help, epilog=f"{EXAMPLE}{example}" if example else None
+        )
         try:
             command.add_arguments(verb)
         except argparse.ArgumentError as problem:  # a format has a flag that the verb has, too

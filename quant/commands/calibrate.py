@@ -36,6 +36,7 @@ class _Calibrate:
 
     name = "calibrate"
     help = f"find the ranges of a float model's tensors on real data and write {hint_file().name}"
+    example = "calibrate net.onnx --data train.npz --samples 200 -o graph.quant"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)

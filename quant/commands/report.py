@@ -34,6 +34,7 @@ class _Report:
 
     name = "report"
     help = "measure an integer model against its float model, layer by layer: HTML, JSON, CSV"
+    example = "report net.onnx net.tosa --data test.npz -o report.html"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from tosa_engine.commands.samples import add_data
@@ -43,8 +44,8 @@ class _Report:
         parser.add_argument("--beside", metavar="INTEGER", help="another integer model of it, to show side by side")
         add_data(parser)
         add_metric(parser)
-        parser.add_argument("--quant", metavar="FILE", help="scales, where the file beside the integer model is lost")
-        parser.add_argument("--threads", type=at_least(1), metavar="N", help="default: one per processor")
+        parser.add_argument("--quant", metavar="FILE", help="scales, where the integer model's file has lost them")
+        parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         parser.add_argument(
             "--suggest", type=seconds, metavar="SECONDS", default=SECONDS,
             help=f"time for changes that are tried and measured; 0: none; default: {SECONDS:g}",

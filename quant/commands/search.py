@@ -38,6 +38,7 @@ class _Sensitivity:
 
     name = "sensitivity"
     help = "measure what each layer's integers cost, one at a time, and which should have 16 bits"
+    example = "sensitivity net.onnx --statistics net.stats.json --data test.npz"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_common(parser, self.name)
@@ -63,6 +64,7 @@ class _Search:
 
     name = "search"
     help = "find the cheapest precision of each layer that reaches a target, measured in integers"
+    example = "search net.onnx --statistics net.stats.json --data test.npz --sqnr 40 -o layers.txt"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_common(parser, self.name)
@@ -111,11 +113,12 @@ def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:
     add_data(parser)
     add_metric(parser)
     add_scheme(parser)
-    parser.add_argument(
+    output = parser.add_argument_group("output")
+    output.add_argument(
         "--journal", metavar="FILE", help="keep what was measured here; a run that was interrupted goes on from it"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers here")
+    output.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
+    output.add_argument("--json", metavar="FILE", help="write all numbers here")
     add_options(parser, verb)
 
 

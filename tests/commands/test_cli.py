@@ -29,6 +29,7 @@ class Failing:
 
     name = "fail"
     help = "fail"
+    example = "fail --number 3"
     error: BaseException | None = None
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

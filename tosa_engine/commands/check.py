@@ -35,6 +35,7 @@ MOST_ELEMENTS = 1 << 20  # of the tensors of a part that is tried: the oracle is
 class _Check:
     name = "check"
     help = "list everything that keeps a model from being legal on a target"
+    example = "check net.tosa --profile PRO-INT --level 8K"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)

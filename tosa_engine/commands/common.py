@@ -25,11 +25,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=model_help())
 
 
+def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """The group of flags with this title, which `--help` shows together."""
+    found = next((known for known in parser._action_groups if known.title == title), None)
+    return found or parser.add_argument_group(title)
+
+
 def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
     """The flags of the formats: how a model is opened and, where the verb does so, shown or written.
 
     Formats share a flag that takes the same values.
     """
+    place = group(parser, "the model")
     added: dict[str, Option] = {}
     for _, option in options_of(verb):
         before = added.setdefault(option.name, option)
@@ -37,12 +44,12 @@ def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
             continue
         if option.words:
             words = tuple(option.words)
-            parser.add_argument(option.flag, choices=words, default=words[0], help=option.help)
+            place.add_argument(option.flag, choices=words, default=words[0], help=option.help)
         elif option.parse is not None:
             again: dict[str, Any] = {"action": "append", "default": []} if option.repeated else {}
-            parser.add_argument(option.flag, type=option.parse, metavar=option.metavar, help=option.help, **again)
+            place.add_argument(option.flag, type=option.parse, metavar=option.metavar, help=option.help, **again)
         else:
-            parser.add_argument(option.flag, action="store_true", help=option.help)
+            place.add_argument(option.flag, action="store_true", help=option.help)
 
 
 def values_of(args: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]:
@@ -76,22 +83,23 @@ def open_source(args: argparse.Namespace, path: str | None = None) -> Source:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    place = group(parser, "target")
+    place.add_argument(
         "--profile",
         type=_names,
         action="extend",
         metavar="NAME[,NAME]",
         help=f"profiles of the target: {', '.join(PROFILES)}; default: all",
     )
-    parser.add_argument(
+    place.add_argument(
         "--extension",
         type=_names,
         action="extend",
         metavar="NAME[,NAME]",
         help=f"extensions of the target: {', '.join(EXTENSIONS)}; default: all, or none when --profile is given",
     )
-    parser.add_argument("--level", choices=tuple(LEVELS), default="8K", help="level of the target; default: 8K")
-    parser.add_argument(
+    place.add_argument("--level", choices=tuple(LEVELS), default="8K", help="level of the target; default: 8K")
+    place.add_argument(
         "--tosa-version",
         choices=tuple(VERSIONS),
         default=str(NEWEST),
@@ -100,7 +108,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def add_custom(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    group(parser, "the model").add_argument(
         "--custom",
         action="append",
         default=[],

@@ -33,6 +33,7 @@ class _Compare:
 
     name = "compare"
     help = "line up the tensors of models and dumps; name the first that differs, and what may be the cause"
+    example = "compare net.nnef net.tosa --data test.npz\ncompare net.tosa device.npz -i x.npy"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -47,18 +48,20 @@ class _Compare:
         )  # fmt: skip
         add_data(parser)
         parser.add_argument("--sample", type=at_least(0), metavar="N", help="sample N alone, counted from 0")
-        parser.add_argument(
+        lined = parser.add_argument_group("what is lined up")
+        lined.add_argument(
             "--map", metavar="FILE.json|order",
             help="names of dumped tensors -> names of the model's; `order`: what is left goes by order and shape",
         )  # fmt: skip
-        parser.add_argument("--quant", metavar="FILE", help=f"a {hint_file().name} with the scales of tensors")
-        parser.add_argument("--tensors", metavar="REGEX", help="only tensors of the first side in whose name this is")
-        parser.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
-        parser.add_argument("--rtol", type=_tolerance, default=0.0)
-        parser.add_argument(
+        lined.add_argument("--quant", metavar="FILE", help=f"a {hint_file().name} with the scales of tensors")
+        lined.add_argument("--tensors", metavar="REGEX", help="only tensors of the first side in whose name this is")
+        verdict = parser.add_argument_group("verdict")
+        verdict.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
+        verdict.add_argument("--rtol", type=_tolerance, default=0.0, help="see --atol")
+        verdict.add_argument(
             "--min-sqnr", type=float, metavar="DB", help="integers beside floats: exit 1 where a sample is below"
         )
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:

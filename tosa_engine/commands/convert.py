@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class _Convert:
     name = "convert"
     help = "write a model in another file format"
+    example = "convert net.onnx -o net.tosa"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)

@@ -25,9 +25,10 @@ def versions() -> dict[str, str]:
 class _Version:
     name = "version"
     help = "print the versions of the engine and its libraries"
+    example = "version --format json"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
 
     def run(self, args: argparse.Namespace) -> int:
         found = versions()

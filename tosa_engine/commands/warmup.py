@@ -50,6 +50,7 @@ class _Progress:
 class _Warmup:
     name = "warmup"
     help = "compile the kernels that models need, or those that most models need, and keep them on disk"
+    example = "warmup net.tosa other.tosa"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
