@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tosa_engine.errors import TosaEngineError, UsageError, raise_all
 
 from ..legalize.layers import layers_of
-from .methods import METHODS
+from .methods import METHODS, PERCENTILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,8 @@ class RangeRule:
         """The range that a tensor gets."""
         if self.range is not None:
             return self.range
-        percentile = usual.percentile if self.percentile is None else self.percentile
+        percentile = usual.percentile if self.method == usual.name else PERCENTILE
+        percentile = percentile if self.percentile is None else self.percentile
         return replace(usual, name=self.method, percentile=percentile).range(seen)
 
     def __str__(self) -> str:
