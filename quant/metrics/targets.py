@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tosa_engine.arrays import read, stored_bundle
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.samples.arrays import ArraySamples
 from tosa_engine.samples.images import ImageSamples
@@ -135,17 +136,15 @@ def _sibling(file: Path) -> Path:
 
 def _array(path: Path, key: str) -> Array:
     where = f"{path}:{key}" if key else str(path)
-    try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.lib.npyio.NpzFile):
-            with found:
-                if key not in found.files:
-                    raise DataError(f"{where}: no such array; there are {', '.join(found.files) or 'none'}")
-                found = found[key]
-    except (ValueError, EOFError, OverflowError, MemoryError, zipfile.BadZipFile) as problem:
-        raise DataError(f"{where}: no targets there: {problem}") from problem
+    if key:
+        stored = stored_bundle(path)
+        if key not in stored:
+            raise DataError(f"{where}: no such array; there are {', '.join(stored) or 'none'}")
+        found = stored[key].read()
+    else:
+        found = read(path)
     if found.ndim == 0 or found.size == 0 or found.dtype.kind not in "iubf":
         raise DataError(
             f"{where}: targets are numbers, their first axis counts samples; got {found.dtype} {found.shape}"
         )
-    return found  # type: ignore[no-any-return]
+    return found

@@ -113,6 +113,7 @@ DAMAGED = {
         "elements must be numbers or booleans, not [('a', '<i4')]",
     ),
     "keys": (npy_with_header("{'descr': '<i4'}"), "the header lacks descr, fortran_order or shape"),
+    "tokens": (npy_with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (1,"), "the header can't be read"),
     "code": (npy_with_header("__import__('os').getcwd()"), "the header can't be read: malformed node or string"),
 }
 
