@@ -85,7 +85,8 @@ SCENES: Final = (
     Scene("arrays", ("input.npy", "x.npz", "x.npy"), ("run net.nnef -i input.npy", "run net.nnef -i input=@input.npy", "run int.tosa -i x.npz", "run int.tosa -i x=@x.npy", "run int.tosa -i x.npz --expect x.npz", "compare int.tosa device.npz -i x.npz")),
     Scene("data", ("samples.npz", "samples.npy"), ("calibrate net.nnef --data samples.npz -o out.quant", "calibrate net.nnef --data samples.npy -o out.quant", "quantize net.nnef --data samples.npy -o out.tosa", "compare net.nnef q.tosa --data samples.npz", "report net.nnef q.tosa --data samples.npz -o out.json", "run net.nnef -i samples.npz")),
     Scene("pictures", ("pictures/a.png", "pictures/b.jpg", "pictures/c.bmp", "pictures/d.gif", "pictures/e.tiff", "pictures/f.webp", "pictures/g.ppm"), ("calibrate net.nnef --data pictures -o out.quant",)),
-    Scene("sidecar", ("q.qparams.json",), ("report net.nnef q.tosa --random 2 -o out.html -o out.json -o out.csv", "compare net.nnef q.tosa -i input.npy", "compare net.nnef q.tosa --random 2", "run q.tosa -i codes.npy", "convert q.tosa -o out.json")),
+    Scene("sidecar", ("q.qparams.json", "q.json"), ("report net.nnef q.json --random 2 -o out.html -o out.json -o out.csv", "compare net.nnef q.json -i input.npy", "compare net.nnef q.json --random 2", "run q.json -i codes.npy", "convert q.json -o out.tosa")),
+    Scene("scales", ("q.tosa",), ("report net.nnef q.tosa --random 2 -o out.html -o out.json -o out.csv", "compare net.nnef q.tosa -i input.npy", "compare net.nnef q.tosa --random 2", "run q.tosa -i codes.npy", "convert q.tosa -o out.json")),
     Scene("statistics", ("net.stats.json",), ("quantize net.nnef --statistics net.stats.json -o out.tosa", "calibrate net.nnef --merge net.stats.json -o out.quant", "calibrate net.nnef --random 3 --resume --statistics net.stats.json -o out.quant", f"sensitivity net.nnef {DATA}")),
     Scene("journal", ("journal.jsonl",), (f"sensitivity net.nnef {DATA} --journal journal.jsonl",)),
     Scene("labels", ("labels.npy", "labels.npz"), (f"sensitivity net.nnef {DATA} --labels labels.npy", f"search net.nnef {DATA} --labels labels.npz:y --accuracy 10")),
@@ -117,6 +118,7 @@ def make(folder: Path) -> None:
     for line in (
         "convert net.nnef -o float.tosa",
         "quantize net.nnef --random 2 -o q.tosa",
+        "convert q.tosa -o q.json",
         "calibrate net.nnef --random 2 --statistics net.stats.json -o graph.quant",
         f"sensitivity net.nnef {DATA} --journal journal.jsonl",
         "run int.tosa -i x.npz --dump-intermediates device -o device.npz",
