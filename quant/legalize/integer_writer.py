@@ -17,7 +17,7 @@ from tosa_engine.errors import GraphError
 from tosa_engine.graph import Block, Graph, Operator, QParams, Tensor, new_graph
 from tosa_engine.lower.writer import Writer
 
-from .multiplier import BITS_16, BITS_32, INT32_MAX, LARGEST_16, multiplier_of
+from .multiplier import BITS_16, BITS_32, INT32_MAX, LARGEST_16, multiplier_of, raised
 from .refusals import BOUND
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ class IntegerWriter:
             x, scales, reach = self._short(x, scales, reach, stem, why)
         wide = self.tensor(x).dtype is types.i48
         bits = BITS_16 if wide else BITS_32
+        scales = raised(scales, bits)
         multipliers = [multiplier_of(s, why, stem, bits) for s in scales]
         most = [m.most(bits) for m in multipliers]
         if reach > min(most):

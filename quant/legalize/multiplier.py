@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tosa_engine.errors import DataError
 
 from .refusals import SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MULTIPLIER_VERSION = 1
 SHIFT_MIN, SHIFT_MAX = 2, 62
@@ -77,3 +81,15 @@ def multiplier_of(scale: float, what: str, tensor: str = "", bits: int = BITS_32
             tensor=tensor,
         )
     return Multiplier(multiplier, shift)
+
+
+def raised(scales: Sequence[float], bits: int = BITS_32) -> list[float]:
+    """Scales of channels, of which some are too small for a multiplier of `bits` bits and not all.
+
+    Such a channel is 0 whatever its sum is: |sum| < 2^31 (2^47 with `BITS_16`) times the smallest scale is less than
+    1/2. So it gets the smallest scale.
+    """
+    smallest = math.ldexp(1.0, bits - 1 - SHIFT_MAX)
+    if not max(scales) >= smallest:
+        return list(scales)
+    return [smallest if 0 < scale < smallest else scale for scale in scales]

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quant.legalize.multiplier import LARGEST_SCALE, MULTIPLIER_VERSION, SMALLEST_SCALE, ScaleError, multiplier_of
+from quant.legalize.multiplier import (
+    LARGEST_SCALE,
+    MULTIPLIER_VERSION,
+    SHIFT_MAX,
+    SMALLEST_SCALE,
+    ScaleError,
+    multiplier_of,
+    raised,
+)
 
 
 @given(st.floats(SMALLEST_SCALE, LARGEST_SCALE, exclude_max=True).filter(lambda s: s < LARGEST_SCALE * (1 - 2**-32)))
@@ -55,3 +63,14 @@ def test_applying_it_is_rounding_half_up(scale: float, value: int) -> None:
     found = multiplier_of(scale, "test")
     exact = Fraction(found.multiplier, 1 << found.shift) * value
     assert found.apply(value) == math.floor(exact + Fraction(1, 2))
+
+
+@pytest.mark.parametrize(("bits", "most"), [(31, (1 << 31) - 1), (15, (1 << 47) - 1)])
+def test_a_channel_with_too_small_a_scale_is_0_as_it_would_be(bits: int, most: int) -> None:
+    """Weights of 1e-13 among others, as trained networks have them, don't make a network impossible."""
+    tiny = 2.0 ** (bits - 1 - SHIFT_MAX) * 0.6
+    found = raised([tiny, 0.5], bits)
+    assert found[1] == 0.5
+    assert tiny * most < 0.5
+    assert [multiplier_of(found[0], "", bits=bits).apply(v) for v in (most, -most)] == [0, 0]
+    assert raised([tiny, tiny], bits) == [tiny, tiny]  # where all are, the error says so
