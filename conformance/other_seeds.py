@@ -12,7 +12,7 @@ import sys
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from suite_cache import Selection, environment
+from suite_cache import Selection, environment, last_lines
 
 from tosa_engine.errors import DataError
 from tosa_engine.spec import TABLE
@@ -71,7 +71,7 @@ def generate_seed(selection: Selection, seed: int, kind: str, cache: Path) -> Pa
     ]  # fmt: skip
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=part, env=environment())
     if ran.returncode:
-        raise DataError(f"the test generator failed on seed {seed}:\n{ran.stdout[-1000:]}{ran.stderr[-3000:]}")
+        raise DataError(f"the test generator failed on seed {seed}: {last_lines(ran.stdout + ran.stderr)}")
     done.parent.mkdir(parents=True, exist_ok=True)
     part.rename(done)
     return done

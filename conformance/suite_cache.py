@@ -169,6 +169,11 @@ def environment(*modules: Path) -> dict[str, str]:
     return {**os.environ, "PATH": commands, "PYTHONPATH": os.pathsep.join(paths)}
 
 
+def last_lines(printed: str) -> str:
+    """The end of what a command printed, on one line."""
+    return "; ".join(line.strip() for line in printed[-3000:].splitlines() if line.strip())
+
+
 def generate(selection: Selection, operator: str, cache: Path) -> Path:
     """The folder with the tests of an operator; without any test where the selection has none for it.
 
@@ -193,7 +198,7 @@ def generate(selection: Selection, operator: str, cache: Path) -> Path:
     ]  # fmt: skip
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=part, env=environment())
     if ran.returncode:
-        raise DataError(f"the test generator failed on {operator}:\n{ran.stdout[-1000:]}{ran.stderr[-3000:]}")
+        raise DataError(f"the test generator failed on {operator}: {last_lines(ran.stdout + ran.stderr)}")
     done.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(done, ignore_errors=True)
     tests.rename(done)
@@ -263,7 +268,7 @@ def all_names(version: str, cache: Path) -> set[str]:
         ]  # fmt: skip
         ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=part, env=environment())
         if ran.returncode:
-            raise DataError(f"the test generator failed on the list of names:\n{ran.stderr[-3000:]}")
+            raise DataError(f"the test generator failed on the list of names: {last_lines(ran.stderr)}")
         (part / "names.txt").rename(done)
         shutil.rmtree(part)
     return set(done.read_text(encoding="utf-8").split())

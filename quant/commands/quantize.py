@@ -30,8 +30,7 @@ class _Quantize:
     name = "quantize"
     help = f"turn a float model and its {hint_file().name} into an integer TOSA graph"
     example = (
-        "quantize net.onnx --data train.npz --samples 200 -o net.tosa\n"
-        "quantize net.nnef --quant graph.quant -o net.tosa"
+        "quantize net.onnx --data train.npz --samples 200 -o net.tosa\nquantize model/ --quant graph.quant -o net.tosa"
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

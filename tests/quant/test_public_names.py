@@ -62,7 +62,9 @@ def test_importing_it_imports_neither_numpy_nor_numba(package: object) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda p: str(p.relative_to(ROOT)))
 def test_documentation_uses_public_names_only(page: Path) -> None:
-    inside = [f"report.{name}" for name in importlib.import_module("quant.report").__all__]
+    inside = [
+        f"{room}.{name}" for room in ("metrics", "report") for name in importlib.import_module(f"quant.{room}").__all__
+    ]
     assert paths(page.read_text(encoding="utf-8")) <= {*quant.__all__, *inside}
 
 

@@ -33,7 +33,7 @@ class _Compare:
 
     name = "compare"
     help = "line up the tensors of models and dumps; name the first that differs, and what may be the cause"
-    example = "compare net.nnef net.tosa --data test.npz\ncompare net.tosa device.npz -i x.npy"
+    example = "compare net.onnx net.tosa --data test.npz\ncompare net.tosa device.npz -i x.npy"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
