@@ -20,7 +20,7 @@ from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.observe import collect
 from quant.improve.post_training import Options, quantize_from_samples
 from quant.search.evaluate import Evaluator
-from quant.search.journal import Journal
+from quant.search.journal import Scores
 from quant.search.sensitivity import analyse
 from quant.search.units import units_of
 from tosa_engine.frontends.nnef import write_dat
@@ -150,7 +150,7 @@ def sensitivity(graph: Graph, count: int) -> str:
     samples, scheme = RandomSamples(count, 0, graph.inputs), Scheme()
     statistics = collect(graph, samples.read(range(count)))
     evaluator = Evaluator(graph, statistics, scheme, samples)
-    found = analyse(evaluator, Journal(None, {}), units_of(attach(graph, statistics, scheme)))
+    found = analyse(evaluator, Scores(None, {}), units_of(attach(graph, statistics, scheme)))
     rows = [(row.unit.name, str(row.only), str(row.without), str(row.wide)) for row in found.rows]
     return hashlib.sha256(repr((str(found.whole), rows, str(found.mended))).encode()).hexdigest()[:16]
 

@@ -100,6 +100,10 @@ same samples, options and seed (`--rounding-seed`) give the same bytes.
   wins, and a rule that matches none is an error. `--layers FILE` reads them from a file, one `SELECTOR = PRECISION` a
   line. An `int16` layer reads and writes 16 bits; TOSA has no operator of 16-bit activations and 4-bit weights, nor a
   MATMUL of 4-bit weights. `--rounding-layers` and `--bias-layers` limit those methods.
+- Long methods show their progress on a terminal. What they found for a layer is kept in `OUTPUT.journal` (`--journal`:
+  elsewhere) until the output is written. After an interrupt, the same command with `--resume` goes on from there and
+  writes the bytes of a run without interrupt; a journal of another model, data or other options is refused, and begun
+  anew without `--resume`.
 - `--accept METRIC=LOSS` refuses to write a network that loses more of a [metric](precision.md#metrics) than that.
 """
 

@@ -14,6 +14,7 @@ from tosa_engine.text import say
 from .accept import accepted, add_accept, limits_of
 from .calibrate import add_scheme, scheme_of
 from .quantize_flags import RECORD, add_layers, add_methods, check, rules_of, with_samples
+from .resume import add_resume, finished
 from .tools import check_output, float_graph, given_hints, needs_floats
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Graph
 
     from ..calibration.records import Statistics
+    from ..journal import Journal
 
 
 class _Quantize:
@@ -49,6 +51,7 @@ class _Quantize:
         add_scheme(parser)
         add_layers(parser)
         add_methods(parser)
+        add_resume(parser, "finished layers of these methods")
         add_accept(parser)
         add_options(parser, self.name)
         written = f"a {' or '.join(graph_suffixes())} file"
@@ -64,8 +67,9 @@ class _Quantize:
         check_output(args.output, graph_suffixes())
         check(args)
         limits, report, record, settings = limits_of(args), Report(), "", _settings(args)
+        journal: Journal | None = None
         if args.data or args.random:
-            graph, result, record = with_samples(args)
+            graph, result, record, journal = with_samples(args)
             integer, report = result.graph, result.report
             settings |= {"scales": result.scales} if result.scales else {}
         else:
@@ -88,6 +92,8 @@ class _Quantize:
             layer = min(report.margins, key=lambda name: report.margins[name])
             kind = "int48" if layer in report.wide_accumulators else "int32"
             say(f"fullest accumulator: '{layer}', {report.margins[layer]:.1f} bits of {kind} to spare")
+        if journal is not None:
+            finished(args, journal)
         return 0
 
 
@@ -100,7 +106,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     }
     known = args.statistics or args.data or args.random
     scheme = ("method", "percentile", "bits", "weights", "weight_bits", "rounding", "rounding_seed", "seed")
-    unused = {"output", "verb", "debug", *(() if known else scheme)}
+    unused = {"output", "verb", "debug", "resume", "journal", *(() if known else scheme)}
     return {"tosa-engine": version("tosa-engine")} | {k: v for k, v in given.items() if k not in unused}
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tosa_engine.commands.samples import check_data, samples_of
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import hint_file
-from tosa_engine.text import say
 
 from .calibrate import scheme_flags, scheme_of, versions
+from .resume import bar, journal_path, kept, say_above
 from .tools import float_graph, needs_floats
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tosa_engine.graph import Graph
     from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
     from ..improve.post_training import Options, Result
+    from ..journal import Journal
     from ..legalize.layers import LayerRule
 
 RECORD = ".config.json"
@@ -95,6 +97,8 @@ def check(args: argparse.Namespace) -> None:
     used = [flag for flag, on in methods.items() if on]
     if used and not (args.data or args.random):
         raise UsageError(f"{', '.join(used)} needs samples: give --data")
+    if (args.resume or args.journal) and not (args.data or args.random):
+        raise UsageError(f"{'--resume' if args.resume else '--journal'} is about methods with samples: give --data")
     check_data(args)
     if not given or args.quant:
         if flags := scheme_flags(args):
@@ -127,19 +131,31 @@ class FirstSamples:
         return (sample for _, sample in self._samples.read(range(self._count)))
 
 
-def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str]:
-    """The float network, the integer network by the methods that were asked for, and the record of it; what was
-    resolved and done is printed.
+def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str, Journal]:
+    """The float network, the integer network by the methods that were asked for, the record of it, and the journal of
+    its finished layers; what was resolved and done is printed.
     """
+    from ..calibration.observe import digest
     from ..improve.post_training import quantize_from_samples
+    from ..journal import Journal
 
+    path = journal_path(args)
     graph = float_graph(args)
     needs_floats(graph, args.model)
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
-    options = options_of(args)
-    result = quantize_from_samples(graph, FirstSamples(samples, count), options, lambda note: say(note, flush=True))
-    return graph, result, _record(options.to_json(), result, samples.describe() | {"used": count})
+    options, data = options_of(args), samples.describe() | {"used": count}
+    belongs = {"kind": "layers", "model": digest(graph), "options": options.to_json(), "data": data}
+    journal = Journal(path, belongs | {"versions": versions()}, resume=args.resume)
+    with kept(journal):
+        result = quantize_from_samples(graph, FirstSamples(samples, count), options, say_above, journal, _bar)
+    return graph, result, _record(options.to_json(), result, data), journal
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[[], object]]:
+    with bar(what, total, "sample" if what == "calibrate" else "layer") as shown:
+        yield shown.update
 
 
 def _record(options: dict[str, object], result: Result, data: dict[str, object]) -> str:

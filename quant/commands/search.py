@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from tosa_engine.text import joined, say
 
 from .calibrate import add_scheme, scheme_of
 from .metric_flags import add_metric, metric_of
+from .resume import add_resume, bar, finished, journal_path, kept
 from .tools import float_graph, needs_floats
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..metrics import Score
     from ..search.cheapest import Found, Target
     from ..search.evaluate import Evaluator
-    from ..search.journal import Journal
+    from ..search.journal import Scores
     from ..search.sensitivity import Sensitivity
     from ..search.units import Unit
 
@@ -51,11 +51,12 @@ class _Sensitivity:
         from ..search.sensitivity import analyse, measurements
 
         evaluator, units, journal = _prepared(args)
-        with _bar(measurements(units), "sensitivity") as bar:
-            found = analyse(evaluator, journal, units, args.share / 100, bar.update)
+        with kept(journal.journal), bar("sensitivity", measurements(units), "network") as steps:
+            found = analyse(evaluator, journal, units, args.share / 100, steps.update)
         _print_float(evaluator)
         say(*_table(found))
         _finish(args, found.rules(), f"{found.mended} with", _as_json(found))
+        finished(args, journal.journal)
         return 0
 
 
@@ -93,9 +94,9 @@ class _Search:
             raise UsageError("--goal and --drop are of a --metric, such as accuracy or r2")
         evaluator, units, journal = _prepared(args)
         target, noise = _target(args, evaluator)
-        with _bar(None, "search") as bar:
+        with kept(journal.journal), bar("search", None, "network") as steps:
             search = Search(
-                evaluator, journal, units, Costs(evaluator.block), args.precisions, args.cost, bar.update
+                evaluator, journal, units, Costs(evaluator.block), args.precisions, args.cost, steps.update
             )  # fmt: skip
             found = search.run(target, noise)
         _print_float(evaluator)
@@ -104,6 +105,7 @@ class _Search:
         verdict = "" if found.reached else "the target is out of reach; nearest: "
         title = f"{verdict}{found.score}, {100 * found.cost:.1f} % of the cost of int8 with"
         _finish(args, rules, title, _found_json(found))
+        finished(args, journal.journal)
         return 0 if found.reached else 1
 
 
@@ -114,25 +116,24 @@ def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:
     add_metric(parser)
     add_scheme(parser)
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--journal", metavar="FILE", help="keep what was measured here; a run that was interrupted goes on from it"
-    )
     output.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
     output.add_argument("--json", metavar="FILE", help="write all numbers here")
+    add_resume(parser, "measurements")
     add_options(parser, verb)
 
 
-def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]:
+def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Scores]:
     """All that both verbs need; what is wrong with the files is said before the first measurement."""
     from ..calibration import records
     from ..calibration.calibrate import attach
     from ..search.evaluate import Evaluator
-    from ..search.journal import Journal, belongs_to
+    from ..search.journal import Scores, belongs_to
     from ..search.units import units_of
 
     if bool(args.data) == bool(args.random):
         raise UsageError("samples to measure with come from one of --data and --random")
-    for path in (args.output, args.json, args.journal):
+    journal = journal_path(args)
+    for path in (args.output, args.json):
         if path is not None and not Path(path).parent.is_dir():
             raise FileNotFoundError(2, "no such folder", str(Path(path).parent))
     graph, statistics, scheme = float_graph(args), records.read(args.statistics), scheme_of(args)
@@ -140,16 +141,7 @@ def _prepared(args: argparse.Namespace) -> tuple[Evaluator, list[Unit], Journal]
     units = units_of(attach(graph, statistics, scheme))
     samples = samples_of(args, graph)
     evaluator = Evaluator(graph, statistics, scheme, samples, args.samples, *metric_of(args, samples))
-    journal = Journal(args.journal, belongs_to(evaluator))
-    if len(journal):
-        say(f"{args.journal}: {len(journal)} measurements are there already", file=sys.stderr)
-    return evaluator, units, journal
-
-
-def _bar(total: int | None, what: str) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc=what, unit="network", disable=None)
+    return evaluator, units, Scores(journal, belongs_to(evaluator), resume=args.resume)
 
 
 def _target(args: argparse.Namespace, evaluator: Evaluator) -> tuple[Target, float]:

@@ -8,7 +8,7 @@ otherwise, has no part in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from tosa_engine.errors import UsageError
 from tosa_engine.spec import traits_of
 
+from ..journal import Journal
 from ..legalize.weights import own_constant
 from ..pieces import Pieces, Plans
 from .runs import ChangingNetwork, distance, held_back, judged_tensors, runs_of, subgraph_for
@@ -67,41 +68,56 @@ def correct_bias(
     layers: Sequence[str] | None = None,
     floats: frozenset[str] = frozenset(),
     done: Callable[[Correction], None] = lambda _: None,
+    journal: Journal | None = None,
 ) -> Graph:
     """A copy of `ready` with corrected biases.
 
     `reference` is the float network, `ready` the one that is quantized; `layers` are the names of the first outputs of
     the operators to correct (None: all with a bias), `floats` those of the ones that stay in float. Every fourth sample
-    is held back. `done` is called after each.
+    is held back. `done` is called after each. What the `journal` of an earlier run has isn't measured again.
 
     Raises UsageError when there are fewer than two samples.
     """
-    plans = Plans()
+    plans, journal = Plans(), Journal() if journal is None else journal
     fit, judges = (runs_of(part, plans) for part in held_back(samples))
     judged = judged_tensors(reference)
     real, made = Pieces(subgraph_for(reference, *judged)), ready.copy()
     integers = ChangingNetwork(subgraph_for(made, *judged), floats)
-    before = distance(real, integers, judges)
+    before: float | None = None
     for op in [op for op in made.main.operators if has_bias(op)]:
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
         if left or made.main.tensors[op.inputs[2]].data is None:
             continue
-        excess = mean_error(real, integers, op, fit)
-        bias = own_constant(made.main, op, 2)
-        assert bias.data is not None
-        old = bias.data
-        bias.data = (np.broadcast_to(old.astype(np.float64), excess.shape) - excess).astype(np.float32)
-        bias.shape = bias.data.shape
-        integers.set_bias(made, op, old)
-        after = distance(real, integers, judges)
-        found = Correction(op.name, float(np.abs(excess).max()), before, after)
-        if found.kept:
-            before = after
+        key, old = f"bias {op.outputs[0]}", own_constant(made.main, op, 2).data
+        assert old is not None
+        known = journal.get(key)
+        if known is None:
+            before = distance(real, integers, judges) if before is None else before
+            excess = mean_error(real, integers, op, fit)
+            new = (np.broadcast_to(old.astype(np.float64), excess.shape) - excess).astype(np.float32)
+            _give(made, integers, op, new)
+            found = Correction(op.name, float(np.abs(excess).max()), before, distance(real, integers, judges))
+            journal.put(key, {"bias": new.tolist(), "found": asdict(found)})
+            if not found.kept:
+                _give(made, integers, op, old)
         else:
-            new, bias.data, bias.shape = bias.data, old, old.shape
-            integers.set_bias(made, op, new)
+            with journal.reading(key):
+                new, found = np.array(known["bias"], np.float32), Correction(**known["found"])
+                np.broadcast_to(old, new.shape)
+            if found.kept:
+                _give(made, integers, op, new)
+        before = found.after if found.kept else found.before
         done(found)
     return made
+
+
+def _give(made: Graph, integers: ChangingNetwork, op: Operator, bias: Array) -> None:
+    """Another bias for a layer, in the float network and in the integer one."""
+    tensor = made.main.tensors[op.inputs[2]]
+    old = tensor.data
+    assert old is not None
+    tensor.data, tensor.shape = bias, bias.shape
+    integers.set_bias(made, op, old)
 
 
 def mean_error(reference: Pieces, integers: ChangingNetwork, op: Operator, runs: Runs) -> Array:

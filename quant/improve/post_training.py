@@ -8,6 +8,8 @@ In this order: equalisation, balancing, calibration, the precision of layers, ro
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,7 @@ from ..calibration.calibrate import Scheme, attach, resolved
 from ..calibration.given import Given
 from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
+from ..journal import Journal
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
 from ..legalize.uneven import find as find_uneven
@@ -28,12 +31,22 @@ from .smooth import smooth
 from .trial import Kept, Trial, nothing_to_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tosa_engine.graph import Block, Graph
     from tosa_engine.types import Array
 
+    from ..calibration.records import Statistics
+
+Bars = Callable[[str, int | None], AbstractContextManager[Callable[[], object]]]  # what is done, of how many steps
+
 ROUNDINGS: Final = ("nearest", "adaround")
+
+
+def no_bars(what: str, total: int | None) -> AbstractContextManager[Callable[[], object]]:
+    """Progress that nobody sees."""
+    del what, total
+    return nullcontext(lambda: None)
 
 
 @dataclass(frozen=True)
@@ -99,71 +112,121 @@ def quantize_from_samples(
     samples: Iterable[Any],
     options: Options | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    journal: Journal | None = None,
+    bars: Bars = no_bars,
 ) -> Result:
     """Quantize a TOSA-FP graph with samples, as `calibrate` takes them, several times read.
 
-    `tell` gets each of the notes as soon as it is known: long methods report layer by layer.
+    `tell` gets each of the notes as soon as it is known: long methods report layer by layer. Finished layers are kept
+    in `journal`; with the one of an interrupted run of the same graph, samples and options the result has the same
+    bytes.
 
     Raises:
         UsageError: selectors that match no layer (Problems for several), an iterator instead of a list of samples.
-        DataError: no sample, NaN or infinity in an activation.
+        DataError: no sample, NaN or infinity in an activation; a journal of something else.
         Problems: what `quant.quantize` finds.
     """
-    options = options or Options()
     check_rereadable(samples)
-    samples = Given(graph, samples)
-    notes: list[str] = []
-
-    def note(text: str) -> None:
-        notes.append(text)
-        tell(text)
-
-    block = prepared(graph).main
-    precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
-    floats = stay_float(block, precisions)
-    for_rounding, for_bias = _chosen(block, options)
-    note(f"precision: {described(precisions)}")
-    if options.scheme.method.bits == 8:
-        for uneven in find_uneven(block):
-            note(uneven.described(precisions))
-    trial = Trial(samples, options.scheme, options.rules, options.weight_bits, floats)
-    scales = Kept()
-    if options.equalize:
-        graph, kept = _scaled("equalize", graph, equalize(graph)[1], trial, note)
-        scales += kept
-    if options.smooth is not None:
-        graph, kept = _scaled("smooth", graph, smooth(graph, samples, options.smooth)[1], trial, note)
-        scales += kept
-    statistics = collect(graph, enumerate(samples))
-    reference = ready = attach(graph, statistics, options.scheme, options.rules, options.weight_bits)
-    if options.rounding == "adaround":
-        ready = adaround(
-            reference, ready, samples,
-            layers=for_rounding, floats=floats, seed=options.seed, done=lambda r: note(f"adaround: {r}"),
-        )  # fmt: skip
-    if options.bias_correction:
-        corrections: list[Correction] = []
-
-        def corrected(found: Correction) -> None:
-            corrections.append(found)
-            note(f"bias: {found}")
-
-        ready = correct_bias(reference, ready, samples, layers=for_bias, floats=floats, done=corrected)
-        note(f"bias: {sum(c.kept for c in corrections)} of {len(corrections)} corrections kept")
-    report = Report()
-    network = quantize(ready, report, floats)
-    report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
-    return Result(network, ready, precisions, notes, report, scales)
+    given, kept = Given(graph, samples), Journal() if journal is None else journal
+    return _Work(graph, given, options or Options(), tell, kept, bars).run()
 
 
-def _scaled(
-    method: str, graph: Graph, totals: Mapping[str, Array], trial: Trial, note: Callable[[str], None]
-) -> tuple[Graph, Kept]:
-    """The network with those scales that help on held-out samples; what was done to each set of channels is told."""
-    if all((scales == 1).all() for scales in totals.values()):
-        note(f"{method}: {nothing_to_scale(graph, method)}")
-        return graph, []
-    return trial.keep_what_helps(graph, totals, lambda found: note(f"{method}: {found}"))
+class _Work:
+    """One call of `quantize_from_samples`."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        samples: Given,
+        options: Options,
+        tell: Callable[[str], None],
+        journal: Journal,
+        bars: Bars,
+    ) -> None:
+        self.graph, self.samples, self.options = graph, samples, options
+        self.tell, self.journal, self.bars = tell, journal, bars
+        self.notes, self.scales = list[str](), Kept()
+
+    def run(self) -> Result:
+        options, block = self.options, prepared(self.graph).main
+        precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
+        floats = stay_float(block, precisions)
+        for_rounding, for_bias = _chosen(block, options)
+        self.note(f"precision: {described(precisions)}")
+        if options.scheme.method.bits == 8:
+            for uneven in find_uneven(block):
+                self.note(uneven.described(precisions))
+        if options.equalize:
+            self._scale("equalize", equalize(self.graph)[1], floats)
+        if options.smooth is not None:
+            self._scale("smooth", smooth(self.graph, self.samples, options.smooth)[1], floats)
+        statistics = self._observed()
+        reference = ready = attach(self.graph, statistics, options.scheme, options.rules, options.weight_bits)
+        if options.rounding == "adaround":
+            ready = self._round(reference, [out for out in for_rounding if out not in floats], floats)
+        if options.bias_correction:
+            ready = self._correct(reference, ready, [out for out in for_bias if out not in floats], floats)
+        report = Report()
+        network = quantize(ready, report, floats)
+        report.lints += of_statistics(ready, statistics.tensors, floats | report.inside)
+        return Result(network, ready, precisions, self.notes, report, self.scales)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        self.tell(text)
+
+    def _scale(self, method: str, totals: Mapping[str, Array], floats: frozenset[str]) -> None:
+        """Keep those scales that help on held-out samples; what was done to each set of channels is told."""
+        count = sum(bool((scales != 1).any()) for scales in totals.values())
+        if not count:
+            self.note(f"{method}: {nothing_to_scale(self.graph, method)}")
+            return
+        options = self.options
+        trial = Trial(self.samples, options.scheme, options.rules, options.weight_bits, floats, self.journal)
+        with self.bars(method, count) as step:
+            done = self._after(method, step)
+            self.graph, kept = trial.keep_what_helps(self.graph, totals, done, method)
+        self.scales += kept
+
+    def _observed(self) -> Statistics:
+        total = len(self.samples.samples) if isinstance(self.samples.samples, Sized) else None
+        with self.bars("calibrate", total) as step:
+
+            def stepped() -> Iterator[tuple[int, Mapping[str, Array]]]:
+                for numbered in enumerate(self.samples):
+                    yield numbered
+                    step()
+
+            return collect(self.graph, stepped())
+
+    def _round(self, reference: Graph, layers: Sequence[str], floats: frozenset[str]) -> Graph:
+        with self.bars("adaround", len(layers)) as step:
+            return adaround(
+                reference, reference, self.samples, layers=layers, floats=floats, seed=self.options.seed,
+                done=self._after("adaround", step), journal=self.journal,
+            )  # fmt: skip
+
+    def _correct(self, reference: Graph, ready: Graph, layers: Sequence[str], floats: frozenset[str]) -> Graph:
+        found: list[Correction] = []
+        with self.bars("bias", len(layers)) as step:
+            told = self._after("bias", step)
+
+            def done(correction: Correction) -> None:
+                found.append(correction)
+                told(correction)
+
+            made = correct_bias(
+                reference, ready, self.samples, layers=layers, floats=floats, done=done, journal=self.journal
+            )
+        self.note(f"bias: {sum(c.kept for c in found)} of {len(found)} corrections kept")
+        return made
+
+    def _after(self, method: str, step: Callable[[], object]) -> Callable[[object], None]:
+        def done(found: object) -> None:
+            self.note(f"{method}: {found}")
+            step()
+
+        return done
 
 
 def _chosen(block: Block, options: Options) -> tuple[list[str], list[str]]:

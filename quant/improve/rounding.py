@@ -15,7 +15,8 @@ diagonal added to it keeps weights near that the samples don't decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import base64
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from tosa_engine.spec import TABLE, traits_of
 
+from ..journal import Journal
 from ..legalize.weights import (
     LEVELS,
     channel_axis,
@@ -82,15 +84,16 @@ def adaround(
     floats: frozenset[str] = frozenset(),
     seed: int = 0,
     done: Callable[[Rounded], None] = lambda _: None,
+    journal: Journal | None = None,
 ) -> Graph:
     """A copy of `ready` whose weights are multiples of their scales: quantization then takes those integers.
 
     `reference` is the float network, `ready` the same with QParams attached; `layers` are the names of the first
     outputs of the operators to round (None: all that can be), `floats` those of the ones that stay in float. Layers are
     done in execution order, each on the inputs that the integer network gives it. `done` is called after each. The same
-    seed, samples and network give the same bytes.
+    seed, samples and network give the same bytes, with layers that the `journal` of an earlier run has, too.
     """
-    made = ready.copy()
+    made, journal = ready.copy(), Journal() if journal is None else journal
     block, integers, runs, real = made.main, ChangingNetwork(made, floats), runs_of(samples), Pieces(reference)
     for op in list(block.operators):
         weight = block.tensors[op.inputs[1]] if is_weighted(op) else None
@@ -107,12 +110,20 @@ def adaround(
             continue
         quant = weight.quant if weight.quant is not None and usable(weight.quant, len(rows)) else row_qparams(rows)
         scales = np.broadcast_to(np.asarray(quant.scale), (len(rows),))
-        moments = _Moments(op, weight.data)
-        rng = np.random.default_rng([seed, block.operators.index(op)])
-        floating = runs.values(real, op.inputs[:1], keep=True)
-        for (x,), stored in zip(floating, integers.operand(op.outputs[0], runs), strict=True):
-            moments.add(x.astype(np.float64), stored, rng)
-        found, rounded = _solve(op, rows, scales, moments, quant.bits, rng)
+        key = f"adaround {op.outputs[0]}"
+        known = journal.get(key)
+        if known is None:
+            rng = np.random.default_rng([seed, block.operators.index(op)])
+            moments = _Moments(op, weight.data)
+            floating = runs.values(real, op.inputs[:1], keep=True)
+            for (x,), stored in zip(floating, integers.operand(op.outputs[0], runs), strict=True):
+                moments.add(x.astype(np.float64), stored, rng)
+            moved, rounded = _solve(op, rows, scales, moments, quant.bits, rng)
+            journal.put(key, {"other": _text(moved), "found": asdict(rounded)})
+        else:
+            with journal.reading(key):
+                moved, rounded = _mask(known["other"], rows.shape), Rounded(**known["found"])
+        found = _rounded(rows, scales, quant.bits, moved)
         own = own_constant(block, op, 1)
         own.data = from_rows(op.op, found, weight.data.shape).astype(np.float32)
         own.quant = replace(quant, scale=tuple(scales.tolist()), zero_point=(0,) * len(rows), axis=None)
@@ -179,7 +190,7 @@ class _Moments:
 def _solve(
     op: Operator, rows: Array, scales: Array, moments: _Moments, bits: int, rng: np.random.Generator
 ) -> tuple[Array, Rounded]:
-    """The rows as multiples of their scales, and what they are better by."""
+    """Which weights don't become the nearest integer, in the shape of the rows, and what that gives."""
     real, taps, count = moments.real, rows.shape[1], max(moments.count, 1)
     gram, cross = moments.own / count, moments.cross / count
     step = scales.reshape(moments.groups, -1, 1)
@@ -193,8 +204,27 @@ def _solve(
         steps = integers * step
         return max(float((np.matmul(steps, gram) * steps - 2 * steps * plain).sum()) + moments.power / count, 0.0)
 
-    moved = int((found != nearest).sum())
-    return (found * step).reshape(rows.shape), Rounded(op.name, error(nearest), error(found), moved, rows.size)
+    moved = found != nearest
+    return moved.reshape(rows.shape), Rounded(op.name, error(nearest), error(found), int(moved.sum()), rows.size)
+
+
+def _rounded(rows: Array, scales: Array, bits: int, moved: Array) -> Array:
+    """The rows as multiples of their scales: the nearest, or where `moved` the one on the other side."""
+    exact = rows.astype(np.float64) / scales[:, None]
+    low, high, nearest = (np.clip(f(exact), -LEVELS[bits], LEVELS[bits]) for f in (np.floor, np.ceil, np.rint))
+    return (np.where(moved, low + high - nearest, nearest) + 0.0) * scales[:, None]  # no zero is negative
+
+
+def _text(mask: Array) -> str:
+    return base64.b64encode(np.packbits(mask).tobytes()).decode()
+
+
+def _mask(text: str, shape: tuple[int, ...]) -> Array:
+    """What `_text` wrote. Raises ValueError for the text of another mask."""
+    packed, count = np.frombuffer(base64.b64decode(text, validate=True), np.uint8), int(np.prod(shape))
+    if packed.size != -(-count // 8):
+        raise ValueError(f"{packed.size} bytes for {count} weights")
+    return np.unpackbits(packed, count=count).astype(bool).reshape(shape)
 
 
 def best_of(

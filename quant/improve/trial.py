@@ -7,7 +7,7 @@ weren't made from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from tosa_engine.passes import dead_code
 
 from ..calibration.calibrate import attach
 from ..calibration.observe import collect
+from ..journal import Journal
 from ..legalize.quantize import prepared
 from ..pieces import Pieces, Plans
 from .channels import channels_of, scale
@@ -69,20 +70,29 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Trial:
-    """How networks are judged: as the integers that they become."""
+    """How networks are judged: as the integers that they become. What the `journal` of an earlier run has isn't tried
+    again.
+    """
 
     samples: Iterable[Sample]
     scheme: Scheme
     rules: Sequence[LayerRule]
     weight_bits: int
     floats: frozenset[str]
+    journal: Journal = field(default_factory=Journal)
 
     def keep_what_helps(
-        self, graph: Graph, totals: Mapping[str, Array], done: Callable[[Scaled], None] = lambda _: None
+        self,
+        graph: Graph,
+        totals: Mapping[str, Array],
+        done: Callable[[Scaled], None] = lambda _: None,
+        method: str = "",
     ) -> tuple[Graph, Kept]:
         """`graph`, prepared, with those of the scales (by the name of what writes the channels) that help, and these.
 
-        `done` is called for each. Raises UsageError when there are fewer than two samples.
+        `done` is called for each; `method` is what found them, for the journal.
+
+        Raises UsageError when there are fewer than two samples.
         """
         few = list(islice(self.samples, MOST_SAMPLES))
         count = min(len(few), EVERY)
@@ -96,16 +106,23 @@ class Trial:
             return distance(real, ChangingNetwork(subgraph_for(ready, *judged), self.floats), judges)
 
         moved = {name: scales for name, scales in totals.items() if (scales != 1).any()}
-        before, kept = error(made) if moved else 0.0, Kept()
+        before, kept = None, Kept()
         for name, scales in moved.items():
-            tried = rescaled(made, [(name, np.log2(scales).astype(int).tolist())])
-            found = Scaled(
-                name, int((scales != 1).sum()), scales.size, float(np.abs(np.log2(scales)).max()), before, error(tried)
-            )
+            key, powers = f"{method} {name}", np.log2(scales)
+            tried, known = rescaled(made, [(name, powers.astype(int).tolist())]), self.journal.get(key)
+            if known is None:
+                before = error(made) if before is None else before
+                channels, most = int((scales != 1).sum()), float(np.abs(powers).max())
+                found = Scaled(name, channels, scales.size, most, before, error(tried))
+                self.journal.put(key, asdict(found))
+            else:
+                with self.journal.reading(key):
+                    found = Scaled(**known)
             done(found)
+            before = found.after if found.kept else found.before
             if found.kept:
-                made, before = tried, found.after
-                kept.append((name, np.log2(scales).astype(int).tolist()))
+                made = tried
+                kept.append((name, powers.astype(int).tolist()))
         return made, kept
 
 

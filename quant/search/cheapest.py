@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .cost import Costs
     from .evaluate import Evaluator
-    from .journal import Journal
+    from .journal import Scores
     from .units import Unit
 
 Target = Callable[[Score], bool]
@@ -51,7 +51,7 @@ class Search:
     """`allowed`: the precisions that may be used; `what`: what costs are made of (`cost.WHAT`)."""
 
     evaluator: Evaluator
-    journal: Journal
+    journal: Scores
     units: Sequence[Unit]
     costs: Costs
     allowed: Sequence[str]

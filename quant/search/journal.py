@@ -1,95 +1,78 @@
-"""What was measured, kept line by line: after an interrupt the next run goes on where this one stopped.
-
-The first line says what the scores belong to; each other line is a choice of precisions, as its digest, and its score.
-"""
+"""The scores of choices of precisions, kept in a journal by the digest of the choice."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.errors import DataError, TosaEngineError
+from tosa_engine.errors import Problems, TosaEngineError
 
+from ..journal import Journal
+from ..legalize.refusals import REFUSALS
 from ..metrics import Reading, Score
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from .evaluate import Evaluator
 
-FORMAT: Final = "tosa-engine measurements"
-VERSION: Final = 2
+KIND: Final = "measurements"
 
 
-class Journal:
-    """`path` None: nothing is kept. Raises DataError for a file that is of something else, or not a journal."""
+class Scores:
+    """`path` None: nothing is kept. Raises what `Journal` raises."""
 
-    def __init__(self, path: str | Path | None, belongs: Mapping[str, Any]) -> None:
-        self._path = None if path is None else Path(path)
-        self._known: dict[str, Score | str] = {}
-        head = {"format": FORMAT, "version": VERSION, **belongs}
-        if self._path is not None and self._path.exists():
-            self._read(self._path, json.loads(json.dumps(head)))
-        elif self._path is not None:
-            self._path.write_text(json.dumps(head, sort_keys=True) + "\n", encoding="utf-8")
+    def __init__(
+        self, path: str | os.PathLike[str] | None, belongs: Mapping[str, Any], *, resume: bool = False
+    ) -> None:
+        self.journal = Journal(path, {"kind": KIND, **belongs}, resume=resume)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.journal)
 
     def score(self, precisions: Mapping[str, str], evaluate: Callable[[Mapping[str, str]], Score]) -> Score | str:
-        """The score of a choice, measured unless it is known; why there is none where it can't be quantized."""
+        """The score of a choice, measured unless it is known; why there is none where quantization refuses it.
+
+        Raises what `evaluate` raises but refusals.
+        """
         key = hashlib.sha256(json.dumps(sorted(precisions.items())).encode()).hexdigest()
-        if key not in self._known:
-            found: Score | str
-            try:
-                found = evaluate(precisions)
-            except TosaEngineError as problem:
-                found = str(problem)
-            self._known[key] = found
-            if self._path is not None:
-                with self._path.open("a", encoding="utf-8") as file:
-                    file.write(_line(key, found))
-        return self._known[key]
-
-    def _read(self, path: Path, head: dict[str, Any]) -> None:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        known = self.journal.get(key)
+        if known is not None:
+            with self.journal.reading(key):
+                return _parsed(known)
+        found: Score | str
         try:
-            found = json.loads(lines[0]) if lines else None
-            if found != head:
-                raise DataError(f"{path}: {_difference(found, head)}; give another file to begin anew")
-            whole = [line for line in lines[1:] if line.endswith("\n")]  # an interrupt may have cut the last one
-            for line in whole:
-                key, score = _parsed(line)
-                self._known[key] = score
-        except (ValueError, KeyError, TypeError, IndexError) as problem:
-            raise DataError(f"{path}: not a file of measurements: {problem}") from problem
-        if len(whole) != len(lines) - 1:
-            path.write_text("".join([lines[0], *whole]), encoding="utf-8")
+            found = evaluate(precisions)
+        except TosaEngineError as problem:
+            if not is_refusal(problem):
+                raise
+            found = str(problem)
+        self.journal.put(key, _plain(found))
+        return found
 
 
-def _difference(found: Any, head: Mapping[str, Any]) -> str:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        return "not a file of measurements"
-    return f"measured with another {', '.join(key for key in head if found.get(key) != head[key])}"
+def is_refusal(problem: TosaEngineError) -> bool:
+    """Whether quantization found that a network has no integer form, by a rule of its own."""
+    if isinstance(problem, Problems):
+        return all(map(is_refusal, problem.problems))
+    return problem.label in REFUSALS
 
 
-def _line(key: str, found: Score | str) -> str:
+def _plain(found: Score | str) -> dict[str, Any]:
     if isinstance(found, str):
-        return json.dumps({"choice": key, "error": found}) + "\n"
+        return {"error": found}
     reading = found.reading
-    metric = None if reading is None else [reading.name, reading.value]
-    return json.dumps({"choice": key, "noise": found.noise, "metric": metric}) + "\n"
+    return {"noise": found.noise, "metric": None if reading is None else [reading.name, reading.value]}
 
 
-def _parsed(line: str) -> tuple[str, Score | str]:
-    content = json.loads(line)
+def _parsed(content: Any) -> Score | str:
     if "error" in content:
-        return str(content["choice"]), str(content["error"])
+        return str(content["error"])
     metric = content["metric"]
     reading = None if metric is None else Reading(str(metric[0]), float(metric[1]))
-    return str(content["choice"]), Score(float(content["noise"]), reading)
+    return Score(float(content["noise"]), reading)
 
 
 def belongs_to(evaluator: Evaluator) -> dict[str, Any]:

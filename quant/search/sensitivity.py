@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .evaluate import Evaluator
-    from .journal import Journal
+    from .journal import Scores
     from .units import Unit
 
     Measured = Score | str
@@ -54,7 +54,7 @@ class Sensitivity:
 
 def analyse(
     evaluator: Evaluator,
-    journal: Journal,
+    journal: Scores,
     units: Sequence[Unit],
     share: float = 0.5,
     done: Callable[[], None] = lambda: None,

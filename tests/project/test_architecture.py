@@ -123,7 +123,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "quant": (
-        ("pieces", "ranges"),
+        ("journal", "pieces", "ranges"),
         ("metrics",),
         ("legalize",),
         ("calibration",),

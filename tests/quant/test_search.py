@@ -15,15 +15,16 @@ from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.observe import collect
 from quant.legalize.layers import FLOAT, activation_bits, layers_of
 from quant.legalize.quantize import prepared
+from quant.legalize.refusals import TABLE
 from quant.metrics import Reading, Score, Targets, parse
 from quant.search.cheapest import Search
 from quant.search.cost import Cost, Costs
 from quant.search.evaluate import Evaluator
-from quant.search.journal import Journal, belongs_to
+from quant.search.journal import Scores, belongs_to
 from quant.search.sensitivity import analyse, measurements
 from quant.search.units import Unit, assigned, escaped, units_of
 from tosa_engine import Session, serialize
-from tosa_engine.errors import DataError, Unsupported
+from tosa_engine.errors import DataError, GraphError, Problems, Unsupported
 from tosa_engine.samples.arrays import RandomSamples
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def evaluator(**more: Any) -> Evaluator:
 
 
 BELONGS = belongs_to(evaluator())
-MEASURED = Journal(None, BELONGS)  # what one test has measured in the engine, others need not measure again
+MEASURED = Scores(None, BELONGS)  # what one test has measured in the engine, others need not measure again
 
 
 class Sums:
@@ -134,42 +135,68 @@ def test_a_precision_that_a_layer_cannot_have_is_told_and_not_chosen() -> None:
     class Refusing(Sums):
         def score(self, precisions: Mapping[str, str]) -> Score:
             if "int16" in precisions.values():
-                raise Unsupported("no TABLE for it")
+                raise Unsupported("no TABLE for it", label=TABLE)
             return super().score(precisions)
 
-    found = analyse(Refusing(), Journal(None, {}), UNITS)  # type: ignore[arg-type]
-    assert {row.wide for row in found.rows} == {"no TABLE for it"}
+    found = analyse(Refusing(), Scores(None, {}), UNITS)  # type: ignore[arg-type]
+    assert {row.wide for row in found.rows} == {"QUANT.E11: no TABLE for it"}
     assert found.rules() == []
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path, first, second = tmp_path / "journal", Sums(5), Sums()
     with pytest.raises(KeyboardInterrupt):
-        analyse(first, Journal(path, BELONGS), UNITS)  # type: ignore[arg-type]
+        analyse(first, Scores(path, BELONGS), UNITS)  # type: ignore[arg-type]
     path.write_bytes(path.read_bytes() + b'{"choice": "half a li')
-    resumed = Journal(path, BELONGS)
+    resumed = Scores(path, BELONGS, resume=True)
     assert len(resumed) == 5
     found = analyse(second, resumed, UNITS)  # type: ignore[arg-type]
-    assert found == analyse(Sums(), Journal(None, {}), UNITS)  # type: ignore[arg-type]
-    assert first.ran + second.ran == len(Journal(path, BELONGS)) == len(path.read_text().splitlines()) - 1
-    analyse(Sums(0), Journal(path, BELONGS), UNITS)  # type: ignore[arg-type]  # nothing is measured again
+    assert found == analyse(Sums(), Scores(None, {}), UNITS)  # type: ignore[arg-type]
+    assert first.ran + second.ran == len(Scores(path, BELONGS, resume=True)) == len(path.read_text().splitlines()) - 1
+    analyse(Sums(0), Scores(path, BELONGS, resume=True), UNITS)  # type: ignore[arg-type]  # nothing is measured again
 
 
 def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    Journal(path, BELONGS)
-    with pytest.raises(DataError, match="measured with another samples; give another file"):
-        Journal(path, belongs_to(Evaluator(GRAPH, STATISTICS, INT8, SAMPLES, 5)))
-    for text in ("", "[]\n", "nonsense\n", "{}\n"):
-        path.write_text(text)
-        with pytest.raises(DataError, match="not a file of measurements"):
-            Journal(path, BELONGS)
-    path.unlink()
-    Journal(path, BELONGS)
+    Scores(path, BELONGS).score({}, lambda _: Score(0.5))
+    with pytest.raises(DataError, match="made with another samples; without --resume it is begun anew"):
+        Scores(path, belongs_to(Evaluator(GRAPH, STATISTICS, INT8, SAMPLES, 5)), resume=True)
     with path.open("a") as file:
         file.write('{"choice": 1}\n')
-    with pytest.raises(DataError, match="not a file of measurements"):
-        Journal(path, BELONGS)
+    with pytest.raises(DataError, match="not a journal of tosa-engine"):
+        Scores(path, BELONGS, resume=True)
+    for text in ("", "[]\n", "nonsense\n", "{}\n"):
+        path.write_text(text)
+        for resume in (False, True):
+            with pytest.raises(DataError, match="not a journal of tosa-engine"):
+                Scores(path, BELONGS, resume=resume)
+        assert path.read_text() == text
+
+
+def test_without_resume_a_journal_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    Scores(path, BELONGS).score({"a": "int8"}, lambda _: Score(0.5))
+    assert Scores(path, BELONGS, resume=True).score({"a": "int8"}, lambda _: Score(9.0)) == Score(0.5)
+    assert Scores(path, BELONGS).score({"a": "int8"}, lambda _: Score(0.25)) == Score(0.25)
+    assert len(path.read_text().splitlines()) == 2
+
+
+def test_only_refusals_of_quantization_are_scores() -> None:
+    """Internal errors end the run, and errors of the data do."""
+
+    def fail(problem: Exception) -> Callable[..., Score]:
+        def score(precisions: Mapping[str, str]) -> Score:
+            raise problem
+
+        return score
+
+    refusal, other = Unsupported("no TABLE for it", label=TABLE), GraphError("wrong rank", label="ADD.rank")
+    kept = Scores(None, {})
+    assert kept.score({"a": "int8"}, fail(Problems([refusal, refusal]))) == f"{refusal}\n{refusal}"
+    for problem in (other, DataError("no sample"), Problems([refusal, other])):
+        with pytest.raises(type(problem)):
+            kept.score({"b": "int8"}, fail(problem))
+    assert len(kept) == 1
 
 
 def test_costs_by_hand() -> None:
@@ -189,9 +216,9 @@ def test_costs_by_hand() -> None:
     )
 
 
-def search(target: float, allowed: tuple[str, ...], measure: Any = None, journal: Journal | None = None) -> Any:
+def search(target: float, allowed: tuple[str, ...], measure: Any = None, journal: Scores | None = None) -> Any:
     costs = Costs(prepared(GRAPH).main)
-    found = Search(measure or Sums(), journal or Journal(None, {}), UNITS, costs, allowed)
+    found = Search(measure or Sums(), journal or Scores(None, {}), UNITS, costs, allowed)
     return found.run(lambda score: score.sqnr >= target, 10 ** (-target / 10))
 
 
@@ -285,8 +312,9 @@ def test_the_commands(command: Callable[..., Any], files: Path) -> None:
     done = command("quantize", files / "net.tosa", "--statistics", files / "stats.json", "--layers", out, "-o",
                    files / "int.tosa")  # fmt: skip
     assert done.out.splitlines()[0].startswith("precision: 5 layers int8, 1 int16 (")
-    done = command("search", *common, "--sqnr", "12", "--json", files / "f.json", "--journal", files / "journal")
-    assert (done.code, "measurements are there already" in done.err) == (0, True)
+    done = command("search", *common, "--sqnr", "12", "--json", files / "f.json", "--journal", files / "journal",
+                   "--resume")  # fmt: skip
+    assert (done.code, "parts are there already" in done.err) == (0, True)
     assert json.loads((files / "f.json").read_text())["reached"]
     done = command("search", *common, "--sqnr", "200", "--precisions", "int8")
     assert (done.code, "the target is out of reach; nearest: " in done.out) == (1, True)

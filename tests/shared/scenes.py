@@ -88,7 +88,7 @@ SCENES: Final = (
     Scene("sidecar", ("q.qparams.json", "q.json"), ("report net.nnef q.json --random 2 -o out.html -o out.json -o out.csv", "compare net.nnef q.json -i input.npy", "compare net.nnef q.json --random 2", "run q.json -i codes.npy", "convert q.json -o out.tosa")),
     Scene("scales", ("q.tosa",), ("report net.nnef q.tosa --random 2 -o out.html -o out.json -o out.csv", "compare net.nnef q.tosa -i input.npy", "compare net.nnef q.tosa --random 2", "run q.tosa -i codes.npy", "convert q.tosa -o out.json")),
     Scene("statistics", ("net.stats.json",), ("quantize net.nnef --statistics net.stats.json -o out.tosa", "calibrate net.nnef --merge net.stats.json -o out.quant", "calibrate net.nnef --random 3 --resume --statistics net.stats.json -o out.quant", f"sensitivity net.nnef {DATA}")),
-    Scene("journal", ("journal.jsonl",), (f"sensitivity net.nnef {DATA} --journal journal.jsonl",)),
+    Scene("journal", ("journal.jsonl",), (f"sensitivity net.nnef {DATA} --journal journal.jsonl --resume",)),
     Scene("labels", ("labels.npy", "labels.npz"), (f"sensitivity net.nnef {DATA} --labels labels.npy", f"search net.nnef {DATA} --labels labels.npz:y --accuracy 10")),
     Scene("layers", ("layers.txt",), ("quantize net.nnef --random 2 --layers layers.txt -o out.tosa",)),
     Scene("dumps", ("device.npz", "device/index.json", "device/*.npy", "map.json"), ("compare int.tosa device.npz -i x.npz", "compare int.tosa device -i x.npz", "compare device.npz device", "compare int.tosa device.npz -i x.npz --map map.json", "compare int.tosa device --format json -i x.npz", "compare int.tosa device.npz --map order")),
