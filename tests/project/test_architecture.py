@@ -107,7 +107,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("problems", "views"),
         ("windows", "writer"),
         ("axes", "composites", "elementary"),
-        ("borders", "layout", "linear", "ranking"),
+        ("borders", "layout", "linear", "ranking", "scatter"),
         ("convolution", "normalization", "pool", "reductions", "resize"),
         ("attention", "einsum", "positions", "regions"),
         ("",),

@@ -17,6 +17,7 @@ from ....lower.elementary import chosen, compared, number
 from ....lower.layout import gather as lower_gather
 from ....lower.layout import gathered, tiled
 from ....lower.ranking import extremes
+from ....lower.scatter import combined, scattered
 from ....lower.views import shape_of
 from ..elements import INT64
 from ..values import Value
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ....lower.writer import Writer
     from ..call import Call
-
-MOST_UPDATES: Final = 4096  # that are added one after the other
-REDUCTIONS: Final = {"add": "ADD", "mul": "MUL", "max": "MAXIMUM", "min": "MINIMUM"}
 
 
 def gather(call: Call) -> Value:
@@ -141,26 +139,12 @@ def scatter_nd(call: Call) -> Value:
 
 
 def _scattered(call: Call, values: Tensor, places: Tensor, updates: Tensor) -> Tensor:
-    """Rows replaced by SCATTER, which wants every place once; with a reduction, one update after the other."""
-    g, how = call.g, call.attribute("reduction", "none")
-    if how == "none" and values.dtype is not types.bool_:
-        return g.operator("SCATTER", [values, places, updates], shape_of(values))
+    """Rows replaced, each place once; with a reduction, combined."""
+    how = call.attribute("reduction", "none")
     if how == "none":
-        narrow = [call.cast(t, types.i8) for t in (values, updates)]
-        return call.cast(g.operator("SCATTER", [narrow[0], places, narrow[1]], shape_of(values)), types.bool_)
-    if how not in REDUCTIONS:
-        raise GraphError(f"the reduction '{how}'")
-    count, rows = shape_of(updates)[1], shape_of(values)[1]
-    if count > MOST_UPDATES:
-        raise Unsupported(f"{count} updates with a reduction; {MOST_UPDATES} at most are done one after the other")
-    integer = call.element().is_integer
-    x, more = (call.cast(t, types.i32) if integer else t for t in (values, updates))
-    counter = g.const(np.arange(rows).reshape(1, rows, 1), types.i32)
-    for i in range(count):
-        here = compared(g, "EQUAL", counter, g.reshape(g.section(places, 1, i, 1), (1, 1, 1)))
-        changed = g.binary(REDUCTIONS[how], x, g.section(more, 1, i, 1))
-        x = chosen(g, here, changed, x)
-    return call.cast(x, values.dtype)
+        return scattered(call.g, values, places, updates)
+    x, more = (call.cast(t, types.i32) if call.element().is_integer else t for t in (values, updates))
+    return call.cast(combined(call.g, x, places, more, how), values.dtype)
 
 
 def one_hot(call: Call) -> Value:
@@ -268,7 +252,7 @@ def tensor_scatter(call: Call) -> Value:
             places = chosen(g, beyond, elementary.plus(g, places, -extent), places)
     values = g.reshape(g.transpose(call.tensor(0), order), (n, extent, rest))
     update = g.reshape(g.transpose(call.tensor(1), order), (n, size, rest))
-    found = g.reshape(g.operator("SCATTER", [values, places, update], (n, extent, rest)), [shape[i] for i in order])
+    found = g.reshape(scattered(g, values, places, update), [shape[i] for i in order])
     return value_of(g.transpose(found, [order.index(i) for i in range(len(shape))]), call.element())
 
 
