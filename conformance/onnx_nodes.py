@@ -28,11 +28,11 @@ from tosa_engine.runtime.session import Session
 
 SHAPE_LIKE = {
     "AffineGrid": (1,), "BlackmanWindow": (0,), "CenterCropPad": (1,), "Col2Im": (1, 2), "ConstantOfShape": (0,),
-    "CumProd": (1,), "CumSum": (1,), "DFT": (1, 2), "Expand": (1,), "GRU": (4,), "HammingWindow": (0,),
-    "HannWindow": (0,), "If": (0,), "LSTM": (4,), "Loop": (0, 1), "MelWeightMatrix": (0, 1, 2, 3, 4), "OneHot": (1,),
-    "Pad": (1, 2, 3), "RNN": (4,), "Range": (0, 1, 2), "Reshape": (1,), "Resize": (1, 2, 3), "STFT": (1, 3),
-    "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1,), "TopK": (1,), "Trilu": (1,),
-    "Unsqueeze": (1,), "Upsample": (1,),
+    "CumProd": (1,), "CumSum": (1,), "DFT": (1, 2), "Dropout": (1, 2), "Expand": (1,), "GRU": (4,),
+    "HammingWindow": (0,), "HannWindow": (0,), "If": (0,), "LSTM": (4,), "Loop": (0, 1), "MaxUnpool": (2,),
+    "MelWeightMatrix": (0, 1, 2, 3, 4), "OneHot": (1,), "Pad": (1, 2, 3), "RNN": (4,), "Range": (0, 1, 2),
+    "Reshape": (1,), "Resize": (1, 2, 3), "STFT": (1, 3), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
+    "Tile": (1,), "TopK": (1,), "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
     **{f"Reduce{kind}": (1,) for kind in (
         "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"
     )},

@@ -17,6 +17,15 @@ from tosa_engine.lower.problems import Misfit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# the whole domain, and the largest error there in units of the last place
+ACCURACY: dict[str, tuple[Callable[..., Any], Callable[[Array], Any], Array]] = {
+    "asin": (elementary.asin, np.arcsin, np.linspace(-1, 1, 999)),
+    "acos": (elementary.acos, np.arccos, np.linspace(-1, 1, 999)),
+    "atan": (elementary.atan, np.arctan, np.concatenate([np.linspace(-9, 9, 999), np.logspace(-30, 38, 99)])),
+    "asinh": (elementary.asinh, np.arcsinh, np.concatenate([np.linspace(-9, 9, 999), np.logspace(-30, 38, 99)])),
+    "acosh": (elementary.acosh, np.arccosh, np.concatenate([np.linspace(1, 9, 999), np.logspace(0, 38.5, 99)])),
+    "atanh": (elementary.atanh, np.arctanh, np.linspace(-0.9999, 0.9999, 999)),
+}
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[Array], Any], float, float]] = {
     "tan": (elementary.tan, np.tan, -1.2, 1.2),
     "sinh": (elementary.sinh, np.sinh, -3, 3),
@@ -32,6 +41,15 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[Array], Any], float, fl
     "root": (elementary.root, np.sqrt, 0, 9),
     "relu": (elementary.relu, lambda x: np.maximum(x, 0), -2, 2),
 }
+
+
+@pytest.mark.parametrize("name", ACCURACY)
+def test_inverse_functions_are_accurate_to_float32(name: str) -> None:
+    lowering, meaning, values = ACCURACY[name]
+    x = values.astype(np.float32).reshape(1, -1)
+    wanted = meaning(x.astype(np.float64))
+    unit = np.spacing(np.maximum(np.abs(wanted), 1e-30).astype(np.float32)).astype(np.float64)
+    assert (np.abs(run(lowering, x) - wanted) / unit).max() <= 4
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -107,9 +107,10 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("problems", "views"),
         ("windows", "writer"),
         ("axes", "composites", "elementary"),
-        ("borders", "layout", "linear", "ranking", "scatter"),
-        ("convolution", "normalization", "pool", "reductions", "resize"),
-        ("attention", "einsum", "positions", "regions"),
+        ("borders", "integers", "layout", "linear", "ranking", "scatter"),
+        ("convolution", "fourier", "normalization", "pool", "reductions", "resize"),
+        ("attention", "einsum", "grids", "positions", "regions"),
+        ("rois",),
         ("",),
     ),
     "tosa_engine.compare": (

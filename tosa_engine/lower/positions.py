@@ -67,6 +67,22 @@ def put_back(g: Writer, x: Tensor, index: Tensor, windows: Sequence[Window]) -> 
     return total
 
 
+def overlaid(g: Writer, x: Tensor, windows: Sequence[Window]) -> Tensor:
+    """Columns of values put back where their windows took them from, and added up: what undoes a list of patches.
+
+    `x` is [N, C, values of a window, positions ...]; `windows` are transposed ones over the spatial axes.
+    """
+    _few(windows)
+    shape, total = shape_of(x), None
+    for position, place in enumerate(itertools.product(*(range(w.size) for w in windows))):
+        term = g.reshape(part(g, x, 2, position, 1), (*shape[:2], *shape[3:]))
+        for axis, (j, w) in enumerate(zip(place, windows, strict=True), 2):
+            term = _placed(g, spread(g, term, axis, w.stride), axis, j * w.dilation - w.before, w.output)
+        total = term if total is None else g.binary("ADD", total, term)
+    assert total is not None
+    return total
+
+
 def _few(windows: Sequence[Window]) -> None:
     if math.prod(w.size for w in windows) > MOST_POSITIONS:
         raise Unlowered(f"a window of {math.prod(w.size for w in windows)} elements; at most {MOST_POSITIONS}")

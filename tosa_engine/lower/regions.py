@@ -43,22 +43,27 @@ def averages(g: Writer, maps: Tensor, regions: Tensor, cells: Sequence[int]) -> 
         one = number(g, 1.0, width)
         share = g.unary("RECIPROCAL", g.binary("MAXIMUM", width, one))
         weights = chosen(g, mask, share, number(g, 0.0, width))
-        maps = _weighted(g, maps, 2 + axis, weights)
+        maps = weighted(g, maps, 2 + axis, weights)
     return maps
 
 
 def maxima(g: Writer, maps: Tensor, regions: Tensor, cells: Sequence[int]) -> Tensor:
     """Axis by axis the largest value of each cell; -infinity where a cell has none."""
-    for axis, number_of in enumerate(cells, 2):
-        shape = shape_of(maps)
-        mask, _ = _cells(g, regions, axis - 2, len(cells), number_of, shape[axis])
-        before, behind = count(shape[1:axis]), count(shape[axis + 1 :])
-        values = g.reshape(maps, (shape[0], before, 1, shape[axis], behind))
-        inside = g.reshape(mask, (shape[0], 1, number_of, shape[axis], 1))
-        kept = chosen(g, inside, values, g.scalar(-math.inf, rank=5))
-        most = g.reduce("REDUCE_MAX", kept, 3)
-        maps = g.reshape(most, (*shape[:axis], number_of, *shape[axis + 1 :]))
+    for axis, number_of in enumerate(cells):
+        mask, _ = _cells(g, regions, axis, len(cells), number_of, shape_of(maps)[2 + axis])
+        maps = largest(g, maps, 2 + axis, mask)
     return maps
+
+
+def largest(g: Writer, maps: Tensor, axis: int, mask: Tensor) -> Tensor:
+    """The largest value of one axis that each row of the mask [N, cells, extent] leaves; -infinity of nothing."""
+    shape, cells = shape_of(maps), shape_of(mask)[1]
+    before, behind = count(shape[1:axis]), count(shape[axis + 1 :])
+    values = g.reshape(maps, (shape[0], before, 1, shape[axis], behind))
+    inside = g.reshape(mask, (shape[0], 1, cells, shape[axis], 1))
+    kept = chosen(g, inside, values, g.scalar(-math.inf, rank=5))
+    most = g.reduce("REDUCE_MAX", kept, 3)
+    return g.reshape(most, (*shape[:axis], cells, *shape[axis + 1 :]))
 
 
 def resampled(g: Writer, maps: Tensor, regions: Tensor, outputs: Sequence[int], method: str) -> Tensor:
@@ -71,7 +76,7 @@ def resampled(g: Writer, maps: Tensor, regions: Tensor, outputs: Sequence[int], 
         at = _sampled(g, start, g.binary("SUB", end, start), wanted, method)
         distance = g.unary("ABS", g.binary("SUB", g.clamp(at, 0.0, extent - 1.0), _counter(g, extent, 2)))
         hat = g.clamp(g.binary("SUB", number(g, 1.0, distance), distance), 0.0, 1.0)
-        maps = _weighted(g, maps, 2 + axis, hat)
+        maps = weighted(g, maps, 2 + axis, hat)
     return maps
 
 
@@ -106,7 +111,7 @@ def _cells(g: Writer, regions: Tensor, axis: int, spatial: int, cells: int, exte
     return compared(g, "LOGICAL_AND", compared(g, "GREATER_EQUAL", at, low), compared(g, "GREATER", high, at)), size
 
 
-def _weighted(g: Writer, x: Tensor, axis: int, weights: Tensor) -> Tensor:
+def weighted(g: Writer, x: Tensor, axis: int, weights: Tensor) -> Tensor:
     """One axis of every batch item times its matrix [N, cells, extent], whose rows add up to 1 or to 0."""
     shape = shape_of(x)
     order = [0, axis, *(i for i in range(1, len(shape)) if i != axis)]

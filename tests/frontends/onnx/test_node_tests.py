@@ -19,7 +19,7 @@ onnx_nodes: Any = importlib.util.module_from_spec(_spec)
 sys.modules["onnx_nodes"] = onnx_nodes
 _spec.loader.exec_module(onnx_nodes)
 
-KNOWN_WRONG = {  # one unit of bf16; quotients by 1 / scale; a remainder of infinity
+KNOWN_WRONG = {  # one unit of bf16; quotients by 1 / scale; a 0 that is expected to be the rounding of another FFT
     "test_attention_3d_causal_bf16",
     "test_attention_3d_causal_bf16_expanded",
     "test_attention_4d_attn_mask_causal_bf16",
@@ -32,20 +32,23 @@ KNOWN_WRONG = {  # one unit of bf16; quotients by 1 / scale; a remainder of infi
     "test_attention_4d_padded_kv_bf16_expanded",
     "test_celu_bfloat16",
     "test_celu_bfloat16_expanded",
+    "test_dft_inverse",
+    "test_dft_inverse_opset19",
     "test_dynamicquantizelinear",
     "test_dynamicquantizelinear_expanded",
-    "test_mod_float_edge_cases_fmod_0_float16",
-    "test_mod_float_edge_cases_fmod_0_float32",
 }
 # without floats of 16 bits, whose oracle takes longer
-QUICK = ("Conv", "ConvTranspose", "Clip", "Gather", "Gemm", "MatMul", "Pad", "ReduceSum", "Slice", "Split", "Where")
+QUICK = (
+    "BitShift", "Clip", "Col2Im", "Conv", "ConvTranspose", "DeformConv", "Gather", "Gemm", "GridSample", "MatMul",
+    "MaxUnpool", "Pad", "Pow", "ReduceSum", "RoiAlign", "STFT", "Shrink", "Slice", "Split", "Where",
+)  # fmt: skip
 
 
 def test_node_tests_of_common_operators(tmp_path: Path) -> None:
     cases = [case for case in onnx_nodes.cases() if onnx_nodes.operator_of(case) in QUICK]
     outcomes = [onnx_nodes.run(case, tmp_path, kernels=False) for case in cases]
     assert not [one for one in outcomes if one.verdict == "failed"]
-    assert sum(one.verdict == "passed" for one in outcomes) >= 90
+    assert sum(one.verdict == "passed" for one in outcomes) >= 175
 
 
 @pytest.mark.slow("1,884 small graphs on the oracle")

@@ -135,7 +135,10 @@ class Call:
         if element.carrier is types.i32 and not element.minimum and element.maximum < types.i32.maximum:
             x = g.operator("BITWISE_AND", [x, number(g, element.maximum, x)], shape_of(x))
         elif element.carrier is types.i8 and element.storage != np.int8:
-            raise Unsupported(f"arithmetic of {element}")
+            x = g.operator("BITWISE_AND", [x, number(g, element.maximum - element.minimum, x)], shape_of(x))
+            if element.minimum:  # the highest bit is the sign
+                sign = number(g, -element.minimum, x)
+                x = g.binary("SUB", g.operator("BITWISE_XOR", [x, sign], shape_of(x)), sign)
         return Value(element, shape_of(x), None, self.cast(x, element.carrier or types.i32))
 
     def cast(self, x: Tensor, dtype: types.DType) -> Tensor:

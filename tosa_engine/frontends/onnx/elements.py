@@ -73,7 +73,8 @@ ELEMENTS: Final[tuple[Element, ...]] = (
     _real("float8e5m2", 19, ml_dtypes.float8_e5m2, types.fp8e5m2),
     _real("float8e5m2fnuz", 20, ml_dtypes.float8_e5m2fnuz, None),
     _integer("uint4", 21, ml_dtypes.uint4, types.i8), _integer("int4", 22, ml_dtypes.int4, types.i8),
-    _real("float4e2m1", 23, ml_dtypes.float4_e2m1fn, None),
+    _real("float4e2m1", 23, ml_dtypes.float4_e2m1fn, None), _real("float8e8m0", 24, ml_dtypes.float8_e8m0fnu, None),
+    _integer("uint2", 25, ml_dtypes.uint2, types.i8), _integer("int2", 26, ml_dtypes.int2, types.i8),
 )  # fmt: skip
 BY_CODE: Final[Mapping[int, Element]] = {element.code: element for element in ELEMENTS}
 BY_STORAGE: Final[Mapping[np.dtype[Any], Element]] = {element.storage: element for element in ELEMENTS}

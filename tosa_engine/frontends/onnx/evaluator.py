@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import GraphError, Unsupported
-from .elements import BY_CODE
+from .elements import BY_CODE, BY_STORAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -261,7 +261,7 @@ def _extreme(compute: Callable[..., Any], *, largest: bool) -> Callable[..., Any
     """Of no elements the extreme is the other end of the type."""
 
     def extreme(data: Array, **axes: Any) -> Any:
-        if data.dtype.kind == "f":
+        if BY_STORAGE[data.dtype].is_float:
             return compute(data, initial=-np.inf if largest else np.inf, **axes)
         if data.dtype == bool:
             return np.any(data, **axes) if largest else np.all(data, **axes)

@@ -13,6 +13,7 @@ from . import (
     convolution,
     elementwise,
     indexing,
+    integers,
     layout,
     linear,
     normalization,
@@ -21,6 +22,7 @@ from . import (
     recurrent,
     reductions,
     resize,
+    sampling,
 )
 from .impossible import IMPOSSIBLE
 
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
-        activation, control, convolution, elementwise, indexing, layout, linear, normalization, pooling,
-        quantization, recurrent, reductions, resize,
+        activation, control, convolution, elementwise, indexing, integers, layout, linear, normalization, pooling,
+        quantization, recurrent, reductions, resize, sampling,
     )
     for name, operator in family.OPERATORS.items()
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .... import types
+from ....errors import Unsupported
 from ....lower import elementary as lower
 from ....lower.views import shape_of
 from ..writer import value_of
@@ -99,6 +100,19 @@ def gelu(call: Call) -> Value:
     return value_of(g.binary("MUL", lower.times(g, x, 0.5), lower.plus(g, bent, 1.0)), call.element())
 
 
+def shrink(call: Call) -> Value:
+    """0 from -lambd to lambd; what is beyond comes nearer by the bias."""
+    g, element = call.g, call.element()
+    x = call.wide(0) if element.is_integer else call.tensor(0)
+    edge, bias = call.attribute("lambd", 0.5), call.attribute("bias", 0.0)
+    if element.is_integer and (edge != int(edge) or bias != int(bias)):
+        raise Unsupported(f"lambd {edge} and bias {bias} of integers")
+    zero = lower.number(g, 0, x)
+    above = lower.chosen(g, lower.compared(g, "GREATER", x, lower.number(g, edge, x)), lower.plus(g, x, -bias), zero)
+    below = lower.compared(g, "GREATER", lower.number(g, -edge, x), x)
+    return result(call, lower.chosen(g, below, lower.plus(g, x, bias), above))
+
+
 OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Elu": elu,
     "Gelu": gelu,
@@ -108,6 +122,7 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "PRelu": prelu,
     "Relu": relu,
     "Selu": selu,
+    "Shrink": shrink,
     "Sigmoid": lambda call: value_of(call.g.unary("SIGMOID", call.tensor(0)), call.element()),
     "Softplus": softplus,
     "Tanh": lambda call: value_of(call.g.unary("TANH", call.tensor(0)), call.element()),

@@ -14,6 +14,7 @@ from .... import types
 from ....errors import GraphError, Unsupported
 from ....graph import Tensor
 from ....lower import elementary as lower
+from ....lower.layout import tiled
 from ....lower.views import shape_of
 from ....lower.writer import FLOAT_MAX
 from ..elements import BOOL, DOUBLE, FLOAT, Element
@@ -64,8 +65,7 @@ def remainder(call: Call) -> Value:
     shape = tuple(np.broadcast_shapes(shape_of(x), shape_of(y)))
     towards_zero = bool(call.attribute("fmod", 0))
     if not call.element().is_integer:
-        quotient = lower.division(g, x, y)
-        return result(call, g.binary("SUB", x, g.binary("MUL", y, truncated(g, quotient, towards_zero=towards_zero))))
+        return result(call, _remainder_of_floats(g, x, y, towards_zero=towards_zero))
     rest = g.binary("SUB", x, g.binary("MUL", y, g.operator("INTDIV", [x, y], shape)))
     if towards_zero:
         return result(call, rest)
@@ -74,6 +74,32 @@ def remainder(call: Call) -> Value:
     some = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", rest, zero))
     wrong = lower.compared(g, "LOGICAL_AND", differ, some)
     return result(call, lower.chosen(g, wrong, g.binary("ADD", rest, y), rest))
+
+
+def _remainder_of_floats(g: Writer, x: Tensor, y: Tensor, *, towards_zero: bool) -> Tensor:
+    """|x| - |y| * floor(|x| / |y|), brought between 0 and |y|, since the quotient may be one too large or too small.
+
+    A finite number keeps its value modulo infinity.
+    """
+    size, step = g.unary("ABS", x), g.unary("ABS", y)
+    endless = lower.compared(g, "EQUAL", step, lower.number(g, math.inf, step))
+    quotient = g.unary("FLOOR", lower.division(g, size, step))
+    rest = g.binary("SUB", size, g.binary("MUL", step, quotient))
+    rest = lower.chosen(g, _less(g, rest, lower.number(g, 0.0, rest)), g.binary("ADD", rest, step), rest)
+    rest = lower.chosen(g, lower.compared(g, "GREATER_EQUAL", rest, step), g.binary("SUB", rest, step), rest)
+    kept = lower.chosen(g, _less(g, size, step), _spread(g, size, rest), rest)
+    rest = lower.chosen(g, endless, kept, rest)
+    zero = lower.number(g, 0.0, rest)
+    signed = lower.chosen(g, _less(g, x, zero), g.negate(rest), rest)
+    if towards_zero:
+        return signed
+    differ = g.operator("LOGICAL_XOR", [_less(g, x, zero), _less(g, y, zero)], shape_of(rest), types.bool_)
+    some = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", rest, zero))
+    return lower.chosen(g, lower.compared(g, "LOGICAL_AND", differ, some), g.binary("ADD", signed, y), signed)
+
+
+def _spread(g: Writer, x: Tensor, like: Tensor) -> Tensor:
+    return tiled(g, x, [n // m for m, n in zip(shape_of(x), shape_of(like), strict=True)])
 
 
 def _less(g: Writer, x: Tensor, y: Tensor) -> Tensor:
@@ -87,34 +113,6 @@ def truncated(g: Writer, x: Tensor, *, towards_zero: bool = True) -> Tensor:
         return down
     negative = _less(g, x, lower.number(g, 0.0, x))
     return lower.chosen(g, negative, g.unary("CEIL", x), down)
-
-
-def power(call: Call) -> Value:
-    """Of floats POW, products or roots; of integers products, for a constant exponent."""
-    g, element = call.g, call.element()
-    exponent = call.value(1)
-    if exponent.data is not None and exponent.data.size == 1:
-        number = float(exponent.data.reshape(-1)[0])
-        x = call.wide(0) if element.is_integer else call.tensor(0)
-        if number.is_integer() and 0 <= number <= 32 and (element.is_integer or number <= 4):
-            return result(call, _product(g, x, int(number)))
-        if not element.is_integer:
-            x, _ = call.operands(x, g.const(np.zeros(exponent.shape), types.fp32))
-            return result(call, lower.power(g, x, number))
-    if element.is_integer:
-        raise Unsupported("integers to a power that isn't one constant")
-    y = call.tensor(1) if exponent.element.is_float else call.cast(call.wide(1), types.fp32)
-    return result(call, g.binary("POW", *call.operands(call.tensor(0), call.cast(y, call.tensor(0).dtype))))
-
-
-def _product(g: Writer, x: Tensor, times: int) -> Tensor:
-    if not times:
-        return g.const(np.ones(shape_of(x)), x.dtype)
-    found = x
-    for bit in bin(times)[3:]:
-        found = g.binary("MUL", found, found)
-        found = g.binary("MUL", found, x) if bit == "1" else found
-    return found
 
 
 def compare(op: str, *, swapped: bool = False) -> Callable[[Call], Value]:
@@ -131,28 +129,6 @@ def compare(op: str, *, swapped: bool = False) -> Callable[[Call], Value]:
 
 def logic(op: str) -> Callable[[Call], Value]:
     return lambda call: value_of(lower.compared(call.g, op, *call.operands(call.tensor(0), call.tensor(1))))
-
-
-def bits(op: str) -> Callable[[Call], Value]:
-    return lambda call: result(call, _same(call.g, op, *numbers(call, 0, 1)))
-
-
-def _same(g: Writer, op: str, x: Tensor, y: Tensor) -> Tensor:
-    return g.operator(op, [x, y], tuple(np.broadcast_shapes(shape_of(x), shape_of(y))))
-
-
-def bitwise_not(call: Call) -> Value:
-    return result(call, call.g.unary("BITWISE_NOT", call.wide(0)))
-
-
-def shift(call: Call) -> Value:
-    """Bits beyond the type are lost; as many or more than it has leave nothing."""
-    element = call.element()
-    if element.storage.itemsize > 2 or element.minimum:
-        raise Unsupported(f"shifts of {element}")
-    g, (x, y) = call.g, numbers(call, 0, 1)
-    op = "LOGICAL_LEFT_SHIFT" if call.attributes["direction"] == "LEFT" else "LOGICAL_RIGHT_SHIFT"
-    return result(call, _same(g, op, x, g.binary("MINIMUM", y, lower.number(g, 31, y))))
 
 
 def fold_left(op: str) -> Callable[[Call], Value]:
@@ -309,8 +285,9 @@ def converted(call: Call, value: Value, wanted: Element) -> Value:
 
 
 def same(call: Call) -> Sequence[Any]:
-    """The input as it is. Dropout in inference: nothing is dropped, the mask is all true."""
-    if call.version >= 12 and call.has(2) and bool(call.known(2, "training_mode").reshape(-1)[0]):
+    """The input as it is. Dropout in inference, or of nothing: the mask is all true."""
+    training = call.version >= 12 and call.has(2) and bool(call.known(2, "training_mode").reshape(-1)[0])
+    if training and (not call.has(1) or float(call.known(1, "the ratio").reshape(-1)[0])):
         raise Unsupported("dropping values in training takes random numbers")
     mask = Value(BOOL, call.shape(0), np.ones(call.shape(0), bool)) if len(call.outputs) > 1 else None
     return [call.value(0), mask] if mask is not None else [call.value(0)]
@@ -326,11 +303,6 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Asinh": by(lower.asinh),
     "Atan": by(lower.atan),
     "Atanh": by(lower.atanh),
-    "BitShift": shift,
-    "BitwiseAnd": bits("BITWISE_AND"),
-    "BitwiseNot": bitwise_not,
-    "BitwiseOr": bits("BITWISE_OR"),
-    "BitwiseXor": bits("BITWISE_XOR"),
     "Cast": cast,
     "CastLike": cast,
     "Ceil": one_by_one("CEIL"),
@@ -359,7 +331,6 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Neg": negate,
     "Not": one_by_one("LOGICAL_NOT"),
     "Or": logic("LOGICAL_OR"),
-    "Pow": power,
     "Reciprocal": one_by_one("RECIPROCAL"),
     "Round": rounded,
     "Sign": sign,

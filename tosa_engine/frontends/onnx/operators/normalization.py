@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from .... import types
-from ....errors import Unsupported
 from ....lower import elementary
 from ....lower.normalization import normalized, normalized_by_constants, softmax
 from ....lower.reductions import mean, reduced
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from ..values import Value
 
 
-def batch(call: Call) -> Value:
-    """With the statistics of training."""
+def batch(call: Call) -> Value | list[Value]:
+    """With the statistics of training, or in training."""
     if call.attribute("training_mode", 0):
-        raise Unsupported("training_mode")
+        return _batch_in_training(call)
     g, shape = call.g, call.shape(0)
     inner = (1, -1) + (1,) * (len(shape) - 2)
     scale, offset, means, variances = (_channels(call, i, inner) for i in (1, 2, 3, 4))
@@ -33,6 +32,24 @@ def batch(call: Call) -> Value:
     if x.dtype is types.fp32 and all(call.value(i).is_known for i in (1, 2, 3, 4)):
         return value_of(normalized_by_constants(g, x, means, variances, offset, scale, epsilon=epsilon))
     return value_of(normalized(g, x, means, variances, offset, scale, epsilon=epsilon), call.element())
+
+
+def _batch_in_training(call: Call) -> list[Value]:
+    """With the statistics of the batch, and what they make of those that come in."""
+    g, x, rank = call.g, call.tensor(0), len(call.shape(0))
+    axes, keep = [i for i in range(rank) if i != 1], call.attribute("momentum", 0.9)
+    inner = (1, -1) + (1,) * (rank - 2)
+    means = mean(g, x, axes)
+    centred = g.binary("SUB", x, means)
+    variances = mean(g, g.binary("MUL", centred, centred), axes)
+    inverse = g.unary("RSQRT", elementary.plus(g, variances, call.attribute("epsilon", 1e-5)))
+    scaled = g.binary("MUL", g.binary("MUL", centred, inverse), _channels(call, 1, inner))
+    found = [value_of(g.binary("ADD", scaled, _channels(call, 2, inner)), call.element())]
+    for index, new in ((3, means), (4, variances)):
+        old, flat = call.tensor(index), g.reshape(new, call.shape(index))
+        kept = elementary.times(g, old, keep)
+        found.append(value_of(g.binary("ADD", kept, elementary.times(g, flat, 1 - keep)), call.element(index)))
+    return found
 
 
 def _channels(call: Call, index: int, shape: Sequence[int]) -> Tensor:

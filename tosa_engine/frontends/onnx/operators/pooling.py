@@ -86,30 +86,26 @@ def _indices(call: Call, places: Tensor, windows: Sequence[Window]) -> Value:
 
 
 def unpool(call: Call) -> Value:
-    """Values at their indices of a larger tensor of zeros."""
+    """Values at their indices of a larger tensor of zeros. Indices count in the output that the attributes mean, which
+    begins the one that is asked for.
+    """
     g, shape = call.g, call.shape(0)
-    if call.has(2):
-        wanted = tuple(call.integers(2, "the shape"))
-    else:
-        sizes, spatial = call.attributes["kernel_shape"], len(shape) - 2
-        strides, pads = call.attribute("strides") or [1] * spatial, call.attribute("pads") or [0] * (2 * spatial)
-        extents = [
-            (n - 1) * s + k - pads[i] - pads[i + spatial]
-            for i, (n, s, k) in enumerate(zip(shape[2:], strides, sizes, strict=True))
-        ]
-        wanted = (*shape[:2], *extents)
-    count, size = math.prod(wanted), math.prod(shape)
+    sizes, spatial = call.attributes["kernel_shape"], len(shape) - 2
+    strides, pads = call.attribute("strides") or [1] * spatial, call.attribute("pads") or [0] * (2 * spatial)
+    extents = [
+        (n - 1) * s + k - pads[i] - pads[i + spatial]
+        for i, (n, s, k) in enumerate(zip(shape[2:], strides, sizes, strict=True))
+    ]
+    meant = (*shape[:2], *extents)
+    wanted = tuple(call.integers(2, "the shape")) if call.has(2) else meant
+    if len(wanted) != len(meant) or any(w < m for w, m in zip(wanted, meant, strict=True)):
+        raise Unsupported(f"an output of shape {list(wanted)} for indices in shape {list(meant)}")
+    count, size = math.prod(meant), math.prod(shape)
     zeros = g.const(np.zeros((1, count, 1)), call.tensor(0).dtype, "zeros")
-    places = g.reshape(_from_inferred(call, wanted), (1, size))
+    places = g.reshape(call.wide(1), (1, size))
     found = g.operator("SCATTER", [zeros, places, g.reshape(call.tensor(0), (1, size, 1))], (1, count, 1))
-    return value_of(g.reshape(found, wanted), call.element())
-
-
-def _from_inferred(call: Call, wanted: Sequence[int]) -> Tensor:
-    """Indices count in the output that the attributes mean, also where another shape is given."""
-    if not call.has(2):
-        return call.wide(1)
-    raise Unsupported("an output shape of MaxUnpool")
+    more = [w - m for w, m in zip(wanted, meant, strict=True)]
+    return value_of(g.pad(g.reshape(found, meant), [0] * len(more), more), call.element())
 
 
 def norm(call: Call) -> Value:
