@@ -61,12 +61,14 @@ class Quantized:
 class Wide:
     """An int32 or int48 tensor without zero point that stands for a float tensor before it is rescaled.
 
-    `scale` has one entry, or one per index of the last axis; |stored| <= bound.
+    `scale` has one entry, or one per index of the last axis; |stored| <= bound, and <= the entry of `bounds` for each
+    index where that is known.
     """
 
     name: str
     scale: tuple[float, ...]
     bound: int
+    bounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class IntegerWriter:
         stem: str,
         dtype: DType,
         scale: float | Sequence[float],
-        reach: int,
+        reach: int | Sequence[int],
         *,
         input_zp: int = 0,
         output_zp: int = 0,
@@ -151,23 +153,29 @@ class IntegerWriter:
     ) -> str:
         """RESCALE `x` (single rounding) to int8, int16 or int32, with one scale or one per index of the last axis.
 
-        `reach` bounds |x - input_zp|; `why` says how the scale came about. What int8 or int16 can't hold by far is
+        `reach` bounds |x - input_zp|, or that of each scale; `why` says how the scale came about. What int8 or int16 can't hold by far is
         saturated before, where RESCALE couldn't apply the scale to it; of int48, RESCALE to int32 comes before that.
         Raises BoundError when a REQUIRE of RESCALE could be violated, ScaleError when a scale can't be applied.
         """
         scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
-        scales = scales[:1] if len(set(scales)) == 1 else scales
+        reaches = [reach] * len(scales) if isinstance(reach, int) else list(reach)
+        if len(set(scales)) == 1:
+            scales, reaches = scales[:1], [max(reaches)]
         if dtype is not types.i32:
-            x, scales, reach = self._short(x, scales, reach, stem, why)
+            x, scales, reaches = self._short(x, scales, reaches, stem, why)
         wide = self.tensor(x).dtype is types.i48
         bits = BITS_16 if wide else BITS_32
         scales = raised(scales, bits)
         multipliers = [multiplier_of(s, why, stem, bits) for s in scales]
         most = [m.most(bits) for m in multipliers]
-        if reach > min(most):
+        beyond = [i for i, (reached, limit) in enumerate(zip(reaches, most, strict=True)) if reached > limit]
+        if beyond:
             if wide or dtype is types.i32:
-                m = multipliers[most.index(min(most))]
-                message = f"values up to {reach} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
+                worst = min(beyond, key=lambda i: most[i])
+                m = multipliers[worst]
+                message = (
+                    f"values up to {reaches[worst]} times the scale {m.scale!r} = {why} leave the 32 bits of RESCALE"
+                )
                 raise BoundError(message, label=BOUND, tensor=stem)
             x = self._saturated(x, most, input_zp, stem)
         per_channel = len(multipliers) > 1
@@ -184,18 +192,21 @@ class IntegerWriter:
             input_unsigned=False, output_unsigned=False,
         )  # fmt: skip
 
-    def _short(self, x: str, scales: list[float], reach: int, stem: str, why: str) -> tuple[str, list[float], int]:
+    def _short(
+        self, x: str, scales: list[float], reaches: list[int], stem: str, why: str
+    ) -> tuple[str, list[float], list[int]]:
         """An int48 tensor whose scaled values could leave int32 as int32 of fewer bits, with the scale and the reach
         that it has then. Others as they are.
         """
-        largest = max(scales)
-        if self.tensor(x).dtype is not types.i48 or (
-            largest <= LARGEST_16 and multiplier_of(largest, why, stem, BITS_16).most(BITS_16) >= reach
+        if self.tensor(x).dtype is not types.i48 or all(
+            scale <= LARGEST_16 and multiplier_of(scale, why, stem, BITS_16).most(BITS_16) >= reach
+            for scale, reach in zip(raised(scales, BITS_16), reaches, strict=True)
         ):
-            return x, scales, reach
-        drop = max(math.frexp(largest * reach)[1] - SHORT_BITS, math.frexp(largest / LARGEST_16)[1])
-        short = self.rescale(x, f"{stem}_short", types.i32, [s * 2.0**-drop for s in scales], reach, why=why)
-        return short, [2.0**drop], 1 << SHORT_BITS
+            return x, scales, reaches
+        most = max(scale * reach for scale, reach in zip(scales, reaches, strict=True))
+        drop = max(math.frexp(most)[1] - SHORT_BITS, math.frexp(max(scales) / LARGEST_16)[1])
+        short = self.rescale(x, f"{stem}_short", types.i32, [s * 2.0**-drop for s in scales], reaches, why=why)
+        return short, [2.0**drop], [1 << SHORT_BITS]
 
     def _saturated(self, x: str, most: list[int], zero_point: int, stem: str) -> str:
         """The values of a tensor up to `most`, or as many of them as channels: far more than int8 and int16 hold."""

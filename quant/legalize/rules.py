@@ -176,7 +176,7 @@ class Context:
             self.final_name(name),
             stored_type(quant),
             scales,
-            wide.bound,
+            wide.bounds or wide.bound,
             output_zp=quant.zero_point[0],
             why=why,
         )

@@ -54,7 +54,8 @@ def convolution(ctx: Context, op: Operator) -> None:
     stored = _integers(rows, scales, LEVELS[bits])
     accumulator_bias = integer_bias(biases, scales * x.scale)
     acc, most, _ = _limits(x)
-    bound = _bound(ctx, out, stored, x.reach, accumulator_bias, most)
+    bounds = [int(one) for one in np.abs(stored).sum(axis=1) * x.reach + np.abs(accumulator_bias)]
+    bound = _bound(ctx, out, max(bounds), most)
     e, weight_type = ctx.writer, types.i8 if bits == 8 else types.i4
     inputs = [
         x.name,
@@ -68,7 +69,7 @@ def convolution(ctx: Context, op: Operator) -> None:
     attributes = {k: op.attributes[k] for k in window.attributes}
     attributes |= {"acc_type": acc, "local_bound": False}
     name = e.emit(op.op, inputs, f"{out}_acc", acc, ctx.shape(out), **attributes)
-    ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound), x)
+    ctx.accumulated(out, Wide(name, tuple((scales * x.scale).tolist()), bound, tuple(bounds)), x)
 
 
 @rule("MATMUL")
@@ -176,9 +177,8 @@ def _nearest(steps: Array) -> Array:
     return result
 
 
-def _bound(ctx: Context, out: str, stored: Array, reach: int, bias: Array, most: int) -> int:
+def _bound(ctx: Context, out: str, bound: int, most: int) -> int:
     """The largest |accumulator| of any channel at any point of the sum."""
-    bound = int((np.abs(stored).sum(axis=1) * reach + np.abs(bias)).max())
     _margin(ctx, out, bound, most)
     return ctx.writer.bounded(bound, "the accumulator", ctx.source_name(out), most)
 

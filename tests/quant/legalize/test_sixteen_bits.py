@@ -146,3 +146,20 @@ def test_calibration_gives_means_finer_steps_where_they_have_them() -> None:
     graph.main.tensors["x"].quant = None
     assert quality(graph, quantized(graph, samples, 8), samples)["y"] > 40
     assert "AVG_POOL2D" in {op.op for op in quantized(graph, samples, 16).main.operators}
+
+
+def test_a_channel_that_is_its_bias_costs_the_others_nothing() -> None:
+    """Weights next to nothing and a bias: its sum takes almost all of int48, those of the others don't."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(3, 1, 1, 8)).astype(np.float32)
+    weights[1] *= np.float32(1e-12)
+    f = Floats()
+    inputs = [f.input((1, 4, 4, 8)), f.const(weights), f.const([0.5, -4.0, 0.25]), f.const([0.0]), f.const([0.0])]
+    attributes = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1), "acc_type": types.fp32}
+    graph = f.outputs(f.op("CONV2D", inputs, name="y", local_bound=False, **attributes))
+    for tensor in graph.main.tensors.values():  # weights that int8 holds: only sums and scales count
+        if tensor.data is not None and tensor.data.shape == weights.shape:
+            steps = np.abs(weights).max(axis=(1, 2, 3), keepdims=True) / 127
+            tensor.data = (np.rint(weights / steps) * steps).astype(np.float32)
+    samples = [{"x": rng.normal(size=(1, 4, 4, 8)).astype(np.float32)}]
+    assert quality(graph, quantized(graph, samples, 16), samples)["y"] > 75
