@@ -153,8 +153,9 @@ class IntegerWriter:
     ) -> str:
         """RESCALE `x` (single rounding) to int8, int16 or int32, with one scale or one per index of the last axis.
 
-        `reach` bounds |x - input_zp|, or that of each scale; `why` says how the scale came about. What int8 or int16 can't hold by far is
-        saturated before, where RESCALE couldn't apply the scale to it; of int48, RESCALE to int32 comes before that.
+        `reach` bounds |x - input_zp|, or that of each scale; `why` says how the scale came about. What int8 or int16
+        can't hold by far is saturated before, where RESCALE couldn't apply the scale to it; of int48, RESCALE to int32
+        comes before that.
         Raises BoundError when a REQUIRE of RESCALE could be violated, ScaleError when a scale can't be applied.
         """
         scales = [float(scale)] if isinstance(scale, (int, float)) else [float(s) for s in scale]
