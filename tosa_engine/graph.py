@@ -172,6 +172,7 @@ class Graph:
     """A TOSA graph: its regions (the first is the main one) and the version of the specification it was written for.
 
     `warnings` is what the reader of its file found odd, each with its place. `record` says how it was made, if known.
+    `spare` has quantization hints of tensors that may do without: accumulators.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -180,6 +181,7 @@ class Graph:
     source: str = ""
     warnings: list[str] = field(default_factory=list)
     record: Record | None = None
+    spare: dict[str, QParams] = field(default_factory=dict)
 
     @property
     def version_text(self) -> str:

@@ -194,7 +194,7 @@ class Attaching:
 
     def attach(self, precisions: Mapping[str, str]) -> Graph:
         """The graph with QParams for a precision of every layer by its name."""
-        ready, scheme = self.prepared.copy(), self._scheme
+        ready, scheme = replace(self.prepared.copy(), spare={}), self._scheme
         block = ready.main
         usual = INT16 if scheme.method.bits == 16 else INT8
         bits = activation_bits(block, precisions) if set(precisions.values()) - {usual} else {}
@@ -207,6 +207,8 @@ class Attaching:
             accumulator = name in producers and accumulates(producers[name])
             if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
                 tensor.quant = quant
+            else:
+                ready.spare[name] = quant
         _weights(block, precisions, scheme)
         if bits:
             _narrowed(block, precisions, self._statistics, scheme)

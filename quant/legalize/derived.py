@@ -1,7 +1,7 @@
 """QParams of tensors that the model has no name for, so that no file can give them any: from those of what is read.
 
 The range is the one that the operator's operands can reach together. It is wider than what calibration sees inside
-(`quantize --statistics`), so a note tells it.
+(which `attach` gives to these tensors, as `Graph.spare`), so a note tells it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def derived(ctx: Context, name: str) -> QParams | None:
         return None
     bits = max((ctx.quant[n].bits for n in op.inputs if n in ctx.quant), default=8)
     ctx.notes.append(
-        f"{name}: its range {found[0]:.4g} .. {found[1]:.4g} is what its operands can reach; quantize --statistics has "
-        f"the range that was seen"
+        f"{name}: its range {found[0]:.4g} .. {found[1]:.4g} is what its operands can reach; quantize --statistics or "
+        f"--data has the range that was seen"
     )
     ctx.reachable[name] = found
     return activation_qparams(*found, bits=bits, symmetric=bits == 16)

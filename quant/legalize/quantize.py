@@ -131,7 +131,7 @@ def unchecked(source: Graph, report: Report | None = None, floats: Iterable[str]
     block = source.main
     ctx = Context(
         block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
-        floats=frozenset(floats),
+        floats=frozenset(floats), spare=source.spare,
     )  # fmt: skip
     _inputs(ctx)
     _no_infinity_left(ctx)

@@ -32,8 +32,8 @@ UNKNOWN = QParams((1.0,), (0,))  # goes on in place of missing QParams, so that 
 
 @dataclass
 class Context:
-    """The float graph's main block, what is known about it, and the integer graph so far. `derive` finds QParams of
-    tensors that the model has no name for (`derived`).
+    """The float graph's main block, what is known about it, and the integer graph so far. `spare` has QParams
+    of tensors that only some rules need, `derive` finds those of others that the model has no name for (`derived`).
     """
 
     block: Block
@@ -53,6 +53,7 @@ class Context:
     missing: set[str] = field(default_factory=set)
     reachable: dict[str, tuple[float, float]] = field(default_factory=dict)  # of tensors whose QParams are derived
     floats: frozenset[str] = frozenset()
+    spare: Mapping[str, QParams] = field(default_factory=dict)
     as_real: dict[str, str] = field(default_factory=dict)
     as_stored: dict[str, Quantized] = field(default_factory=dict)
 
@@ -101,7 +102,8 @@ class Context:
         """The QParams of an activation; a missing one is noted as a problem, once."""
         if name in self.quant:
             return self.quant[name]
-        if name not in self.missing and (found := self.derive(self, name)) is not None:
+        found = self.spare.get(name) or (None if name in self.missing else self.derive(self, name))
+        if found is not None:
             self.quant[name] = found
             return found
         if name not in self.missing:

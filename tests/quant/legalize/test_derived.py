@@ -10,12 +10,13 @@ import pytest
 from nnef_examples import EXAMPLES
 from quant_tools import Floats
 
-from quant.calibration.calibrate import Scheme, from_statistics
+from quant.calibration.calibrate import Scheme, attach, from_statistics
 from quant.calibration.methods import Method
-from quant.legalize.quantize import quantize
+from quant.calibration.observe import collect
+from quant.legalize.quantize import Report, quantize
 from tosa_engine import oracle, types
 from tosa_engine.frontends import nnef
-from tosa_engine.graph import QParams
+from tosa_engine.graph import Location, QParams
 from tosa_engine.qparams.arrays import dequantize_array
 
 if TYPE_CHECKING:
@@ -62,8 +63,6 @@ def test_nothing_is_above_the_maximum(extreme: str, low: float, high: float) -> 
     below = f.op("SUB", [x, most], name="below")
     for tensor in f.block.tensors.values():
         tensor.source = None
-    from tosa_engine.graph import Location
-
     f.block.tensors[below].source = Location("net.nnef", 3, "")
     y = f.op("MAXIMUM", [below, f.const([[-9.0, 9.0, 0.0]])], QParams((1 / 8,), (0,)), name="y")
     integer = quantize(f.outputs(y))
@@ -71,6 +70,30 @@ def test_nothing_is_above_the_maximum(extreme: str, low: float, high: float) -> 
     assert quant is not None
     ends = [float(dequantize_array(np.int8(end), quant)) for end in (-128, 127)]
     assert ends == pytest.approx([low, high], abs=0.02)
+
+
+def test_unnamed_accumulators_have_the_range_that_was_seen() -> None:
+    """A product of two results of convolutions rounds both: with statistics not by what their operands can reach."""
+    f, rng = Floats(), np.random.default_rng(1)
+
+    def conv(name: str) -> str:
+        weight, bias = (rng.normal(size=size).astype(np.float32) for size in ((8, 1, 1, 8), 8))
+        return f.conv(x, weight, bias, name=name)
+
+    x = f.input((1, 4, 4, 8))
+    graph = f.outputs(f.op("MUL", [conv("a"), conv("b")], name="y"))
+    for tensor in graph.main.tensors.values():
+        tensor.source = Location("net.nnef", 3, "") if tensor.data is None else None
+    samples = [{x: rng.normal(size=(1, 4, 4, 8)).astype(np.float32)} for _ in range(4)]
+    statistics = collect(graph, enumerate(samples))
+    ready, report = attach(graph, statistics, Scheme(Method("minmax"))), Report()
+    integer = quantize(ready, report)
+    assert report.notes == []
+    for name in ("a", "b"):
+        assert ready.main.tensors[name].quant is None  # where nothing needs it rounded, nothing rounds it
+        seen, quant = statistics.tensors[name], ready.spare[name]
+        assert any(tensor.quant == quant for tensor in integer.main.tensors.values())
+        assert quant.scale[0] * 255 == pytest.approx(seen.high - seen.low, rel=0.02)
 
 
 def test_a_constant_that_an_accumulator_has_no_room_for_makes_its_scale_coarser() -> None:
