@@ -66,6 +66,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.lower", "tosa_engine.passes", "tosa_engine.numerics"}
     | {"tosa_engine.arrays"},
     "tosa_engine.frontends.tosa": {"tosa_engine.formats", "tosa_engine.serialize"},
+    # Arm's tools make a TOSA file of a model
+    "tosa_engine.frontends.tflite": FOUNDATION
+    | {"tosa_engine.formats", "tosa_engine.graph", "tosa_engine.passes", "tosa_engine.serialize"},
     "tosa_engine.arrays": FOUNDATION,
     "tosa_engine.files": set(),
     "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
@@ -161,6 +164,14 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("evaluator",),
         ("operators",),
         ("hints", "mapping"),
+        ("source",),
+        ("format",),
+        ("",),
+    ),
+    "tosa_engine.frontends.tflite": (
+        ("mlir", "schema"),
+        ("children", "model"),
+        ("mending",),
         ("source",),
         ("format",),
         ("",),

@@ -84,8 +84,8 @@ def test_ten_lines_say_what_to_do_with_a_network_of_ones_own() -> None:
     blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```$", start, flags=re.MULTILINE | re.DOTALL)
     shown = [line.split() for text in blocks for line in text.splitlines()]
     assert len(shown) <= 10
-    assert {words[0] for words in shown} == {"python", "tosa-engine", "tosa-converter-for-tflite", "tosa-opt"}
-    assert {words[1] for words in shown if words[0] == "tosa-engine"} == {"run", "quantize", "report", "inspect"}
+    assert {words[0] for words in shown} == {"python", "tosa-engine"}
+    assert {words[1] for words in shown if words[0] == "tosa-engine"} == {"run", "quantize", "report", "convert"}
 
 
 def test_the_exit_codes_are_those_of_the_documentation() -> None:

@@ -23,9 +23,10 @@ from .registry import (
     writer_suffixes,
 )
 from .source import FileSource, Source, Step
+from .words import pair, shape_of_input
 
 __all__ = [
     "GROUP", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "format_of", "formats", "graph_suffixes",
-    "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model", "options_of", "read_hints",
-    "write_graph", "write_hints", "writer_of", "writer_suffixes",
+    "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model", "options_of", "pair", "read_hints",
+    "shape_of_input", "write_graph", "write_hints", "writer_of", "writer_suffixes",
 ]  # fmt: skip

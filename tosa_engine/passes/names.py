@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..graph import Composite
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..graph import Block, Graph
 
 
@@ -32,6 +34,13 @@ def _rename(block: Block) -> None:
             if name not in kept and source is not None and source.name and source.name not in taken:
                 renamed[name] = source.name
                 taken.add(source.name)
+    apply(block, renamed)
+
+
+def apply(block: Block, renamed: Mapping[str, str]) -> None:
+    """Rename tensors of a block, those between it and its composites, too, to names that are free."""
+    block.inputs = [renamed.get(name, name) for name in block.inputs]
+    block.outputs = [renamed.get(name, name) for name in block.outputs]
     block.tensors = {renamed.get(name, name): tensor for name, tensor in block.tensors.items()}
     for name, tensor in block.tensors.items():
         tensor.name = name
@@ -42,7 +51,7 @@ def _rename(block: Block) -> None:
             _rename_inside(operator, renamed)
 
 
-def _rename_inside(composite: Composite, renamed: dict[str, str]) -> None:
+def _rename_inside(composite: Composite, renamed: Mapping[str, str]) -> None:
     """A body has its inputs and outputs under the names they have outside."""
     body = composite.body
     border = {n: renamed[n] for n in (*body.inputs, *body.outputs) if n in renamed}

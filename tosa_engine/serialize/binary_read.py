@@ -34,17 +34,18 @@ class Reader:
         self.values: dict[str, Callable[[int, Field, Record], Any]] = {
             "string": self._string_field, "bytes": self._bytes, "i32s": self._i32s, "strings": self._strings,
             "table": self._table_field, "tables": self._tables, "attribute": self._attribute,
+            "i64s": self._i64s, "f32s": self._f32s, "place": self._place,
         }  # fmt: skip
 
     def error(self, at: int, message: str) -> DataError:
         return DataError(f"{self.file}: byte {at}: {message}")
 
-    def root(self, table: Table) -> Record:
-        """The root table. Raises DataError unless the file is an intact TOSA flatbuffer."""
+    def root(self, table: Table, identifier: bytes = schema.IDENTIFIER, kind: str = "TOSA") -> Record:
+        """The root table. Raises DataError unless the file is an intact flatbuffer of this kind."""
         if len(self.data) < 8:
-            raise DataError(f"{self.file}: not a TOSA file: {len(self.data)} bytes are too few")
-        if self.data[4:8] != schema.IDENTIFIER:
-            raise DataError(f"{self.file}: not a TOSA file: the identifier is {self.data[4:8]!r}, not b'TOSA'")
+            raise DataError(f"{self.file}: not a {kind} file: {len(self.data)} bytes are too few")
+        if self.data[4:8] != identifier:
+            raise DataError(f"{self.file}: not a {kind} file: the identifier is {self.data[4:8]!r}, not {identifier!r}")
         return self.table(self._number(0, _U32, table.name), table)
 
     def _number(self, at: int, form: struct.Struct, what: str) -> int:
@@ -123,6 +124,18 @@ class Reader:
     def _i32s(self, at: int, field: Field, record: Record) -> tuple[int, ...]:
         start, length = self._vector(at, 4, field.name)
         return struct.unpack_from(f"<{length}i", self.data, start)
+
+    def _i64s(self, at: int, field: Field, record: Record) -> tuple[int, ...]:
+        start, length = self._vector(at, 8, field.name)
+        return struct.unpack_from(f"<{length}q", self.data, start)
+
+    def _f32s(self, at: int, field: Field, record: Record) -> tuple[float, ...]:
+        start, length = self._vector(at, 4, field.name)
+        return struct.unpack_from(f"<{length}f", self.data, start)
+
+    def _place(self, at: int, field: Field, record: Record) -> int:
+        """Where the elements of a vector of 32 bits start."""
+        return self._vector(at, 4, field.name)[0]
 
     def _references(self, at: int, what: str) -> list[int]:
         start, length = self._vector(at, 4, what)

@@ -26,6 +26,7 @@ IDENTIFIER: Final = b"TOSA"
 WIDTHS: Final[Mapping[str, int]] = {
     "bool": 1, "union": 1, "i32": 4, "u32": 4, "u64": 8, "enum": 4,
     "string": 4, "bytes": 4, "i32s": 4, "strings": 4, "table": 4, "tables": 4, "attribute": 4,
+    "i64s": 4, "f32s": 4, "place": 4,
 }  # fmt: skip
 RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "i32": (-(1 << 31), (1 << 31) - 1), "u32": (0, (1 << 32) - 1), "u64": (0, (1 << 64) - 1),

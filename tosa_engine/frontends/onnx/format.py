@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...formats import Format, Option, Source
+from ...formats import Format, Option, Source, pair, shape_of_input
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,25 +12,9 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".onnx",)
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.rpartition("=")
-    if not (name and equals and value):
-        raise ValueError(text)
-    return name, value
-
-
-def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
-    """`NAME=1,3,192,192`; `NAME=` followed by `scalar` is a shape without axes. Raises ValueError."""
-    name, value = _pair(text)
-    extents = () if value == "scalar" else tuple(int(word) for word in value.split(","))
-    if min(extents, default=1) < 1:
-        raise ValueError(text)
-    return name, extents
-
-
 def dimension(text: str) -> tuple[str, int]:
     """`NAME=1`. Raises ValueError."""
-    name, value = _pair(text)
+    name, value = pair(text)
     if int(value) < 1:
         raise ValueError(text)
     return name, int(value)
@@ -38,7 +22,8 @@ def dimension(text: str) -> tuple[str, int]:
 
 OPTIONS: Final = (
     Option(
-        "shape", "of an ONNX model: the shape of an input, in place of the declared one; may be given several times",
+        "shape",
+        "of an ONNX or a TFLite model: the shape of an input, in place of the declared one; may be given several times",
         parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
     ),
     Option(
@@ -47,7 +32,7 @@ OPTIONS: Final = (
     ),
     Option(
         "constant", "of an ONNX model: an input is a constant, a number or an array; may be given several times",
-        parse=_pair, metavar="INPUT=N|X.npy", repeated=True,
+        parse=pair, metavar="INPUT=N|X.npy", repeated=True,
     ),
 )  # fmt: skip
 

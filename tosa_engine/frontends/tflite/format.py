@@ -1,0 +1,27 @@
+"""The format TFLite: its names and its options; what it takes to read a model is imported when one is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...formats import Format, Option, Source, shape_of_input
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES: Final = (".tflite",)
+OPTIONS: Final = (
+    Option(
+        "shape", "of a TFLite model: the shape of an input, in place of the declared one; may be given several times",
+        parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
+    ),
+)  # fmt: skip
+
+
+def _open(path: Path, **options: Any) -> Source:
+    from .source import ModelSource
+
+    return ModelSource(path, **options)
+
+
+FORMAT: Final = Format("TFLite", "a .tflite file", SUFFIXES, _open, options=OPTIONS)
