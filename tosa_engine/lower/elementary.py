@@ -191,6 +191,29 @@ def division(g: Writer, x: Tensor, y: Tensor) -> Tensor:
     return g.binary("MUL", x, g.unary("RECIPROCAL", y))
 
 
+def exact_division(g: Writer, x: Tensor, y: Tensor) -> Tensor:
+    """x / y of fp32 as it is rounded, for what is rounded to whole numbers next: a tie must be one.
+
+    The remainder of the first quotient is exact, by products of halves of 12 bits. Numbers beyond 10^34 overflow.
+    """
+    reciprocal = g.unary("RECIPROCAL", y)
+    first = g.binary("MUL", x, reciprocal)
+    product = g.binary("MUL", first, y)
+    (a, b), (c, d) = _halves(g, first), _halves(g, y)
+    lost = g.binary("SUB", g.binary("MUL", a, c), product)
+    for left, right in ((a, d), (b, c), (b, d)):
+        lost = g.binary("ADD", lost, g.binary("MUL", left, right))
+    rest = g.binary("SUB", g.binary("SUB", x, product), lost)
+    return g.binary("ADD", first, g.binary("MUL", rest, reciprocal))
+
+
+def _halves(g: Writer, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Two numbers of 12 bits whose sum is x."""
+    wide = times(g, x, 4097.0)
+    high = g.binary("SUB", wide, g.binary("SUB", wide, x))
+    return high, g.binary("SUB", x, high)
+
+
 def limited(g: Writer, op: str, x: Tensor, y: Tensor) -> Tensor:
     """MINIMUM or MAXIMUM; with a constant of one element CLAMP."""
     for value, limit in ((x, number_of(y)), (y, number_of(x))):

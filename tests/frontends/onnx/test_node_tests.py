@@ -34,13 +34,13 @@ KNOWN_WRONG = {  # one unit of bf16; quotients by 1 / scale; a 0 that is expecte
     "test_celu_bfloat16_expanded",
     "test_dft_inverse",
     "test_dft_inverse_opset19",
-    "test_dynamicquantizelinear",
     "test_dynamicquantizelinear_expanded",
 }
 # without floats of 16 bits, whose oracle takes longer
 QUICK = (
-    "BitShift", "Clip", "Col2Im", "Conv", "ConvTranspose", "DeformConv", "Gather", "Gemm", "GridSample", "MatMul",
-    "MaxUnpool", "Pad", "Pow", "ReduceSum", "RoiAlign", "STFT", "Shrink", "Slice", "Split", "Where",
+    "BitShift", "Clip", "Col2Im", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DequantizeLinear", "Gather",
+    "Gemm", "GridSample", "MatMul", "MaxUnpool", "Pad", "Pow", "ReduceSum", "RoiAlign", "STFT", "Shrink", "Slice",
+    "Split", "Where",
 )  # fmt: skip
 
 

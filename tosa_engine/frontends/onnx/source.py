@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...types import Array, Shape
 
 
-QUANTIZING: Final = ("QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul")
+QUANTIZING: Final = ("QuantizeLinear", "DequantizeLinear", "QGemm", "QLinear")  # how their names begin
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Graph:
@@ -77,7 +77,7 @@ class ModelSource(Source):
 
     def hints(self) -> Mapping[str, QParams] | None:
         """What QuantizeLinear and its like say of tensors; None where the model has none of them."""
-        if not any(node.op_type in QUANTIZING for node in self._model.graph.node):
+        if not any(node.op_type.startswith(QUANTIZING) for node in self._model.graph.node):
             return None
         tensors = self._mapped(for_integers=True).main.tensors
         return {name: tensor.quant for name, tensor in tensors.items() if tensor.quant is not None}

@@ -13,6 +13,7 @@ from . import (
     convolution,
     elementwise,
     indexing,
+    integer_products,
     integers,
     layout,
     linear,
@@ -24,6 +25,8 @@ from . import (
     resize,
     sampling,
 )
+from .contrib import FLOATING
+from .contrib_quantized import QUANTIZED
 from .impossible import IMPOSSIBLE
 
 if TYPE_CHECKING:
@@ -37,10 +40,10 @@ if TYPE_CHECKING:
 OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
-        activation, control, convolution, elementwise, indexing, integers, layout, linear, normalization, pooling,
-        quantization, recurrent, reductions, resize, sampling,
+        activation, control, convolution, elementwise, indexing, integer_products, integers, layout, linear,
+        normalization, pooling, quantization, recurrent, reductions, resize, sampling,
     )
     for name, operator in family.OPERATORS.items()
-}  # fmt: skip
+} | {**FLOATING, **QUANTIZED}  # fmt: skip
 
 __all__ = ["IMPOSSIBLE", "OPERATORS"]

@@ -15,25 +15,36 @@ import numpy as np
 from .... import types
 from ....errors import GraphError, Unsupported
 from ....graph import QParams
+from ....lower import dynamic
 from ....lower import elementary as lower
-from ....lower.convolution import convolution
-from ....lower.reductions import reduced
+from ....lower.axes import each_repeated, part
 from ....lower.views import shape_of
 from ..call import Call
-from ..elements import BY_CODE, FLOAT, INT8, INT32, UINT8, Element
+from ..elements import BY_CODE, FLOAT, UINT8, Element
 from ..values import Value, known
 from ..writer import value_of
 from .convolution import conv
 from .linear import mat_mul
-from .windows import windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ....graph import Tensor
 
-NARROW: Final = ("int8", "uint8", "int16", "uint16", "int4", "uint4")
-BITS: Final = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32}
+NARROW: Final = ("int8", "uint8", "int16", "uint16", "int4", "uint4", "int2", "uint2")
+BITS: Final = {
+    "int2": 2,
+    "uint2": 2,
+    "int4": 4,
+    "uint4": 4,
+    "int8": 8,
+    "uint8": 8,
+    "int16": 16,
+    "uint16": 16,
+    "int32": 32,
+}
+SMALLEST: Final = 4  # bits of a hint
+FLOATS: Final = {"float8e4m3fn": 448.0, "float8e5m2": 57344.0}  # and the largest of them
 
 
 @dataclass
@@ -68,7 +79,7 @@ class Scaling:
 
     def qparams(self, element: Element) -> QParams | None:
         """The same as a hint; None where a hint can't say it."""
-        if not self.is_known or self.block or element.name not in BITS:
+        if not self.is_known or self.block or BITS.get(element.name, 0) < SMALLEST:
             return None
         assert self.scale.data is not None
         scales = tuple(float(one) for one in np.asarray(self.scale.data, np.float32).reshape(-1))
@@ -95,6 +106,8 @@ def quantize_linear(call: Call) -> Value:
 
 def quantized(call: Call, x: Value, scaling: Scaling, element: Element) -> Value:
     """round(x / scale) + zero point, halves to even, saturated."""
+    if element.name in FLOATS and x.data is None:
+        return _narrow_floats(call, x, scaling, element)
     if element.name not in NARROW:
         raise Unsupported(f"quantization to {element}")
     if x.element.is_integer:
@@ -110,6 +123,17 @@ def quantized(call: Call, x: Value, scaling: Scaling, element: Element) -> Value
         real.quant = quant
         return Value(element, x.shape, None, None, real, quant)
     return Value(element, x.shape, None, stored(call, g.tensor_of(x), scaling, element))
+
+
+def _narrow_floats(call: Call, x: Value, scaling: Scaling, element: Element) -> Value:
+    """x / scale as a float of 8 bits, saturated unless the node says otherwise."""
+    g, shape, most = call.g, x.shape, FLOATS[element.name]
+    scale = _placed(call, scaling, scaling.scale, shape, types.fp32)
+    found = g.binary("MUL", call.cast(g.tensor_of(x), types.fp32), g.unary("RECIPROCAL", scale))
+    if scaling.zero_point is not None:
+        found = g.binary("ADD", found, _placed(call, scaling, scaling.zero_point, shape, types.fp32))
+    found = g.clamp(found, -most, most) if call.attribute("saturate", 1) else found
+    return value_of(call.cast(found, element.carrier or types.fp32), element)
 
 
 def _within(call: Call, x: Tensor, quant: QParams) -> Tensor:
@@ -150,18 +174,24 @@ def _operands(call: Call, scaling: Scaling, shape: Sequence[int]) -> tuple[Tenso
         scales, zeros = scaling.arrays(shape)
         inverse = g.const(1 / scales.astype(np.float64), types.fp32, "inverse_scale")
         return inverse, g.const(zeros, types.i32, "zero_point") if zeros.any() else None
-    if scaling.block or len(scaling.scale.shape) > 1 or (scaling.scale.shape and scaling.scale.shape[0] > 1):
-        extents = [-1 if i == scaling.axis else 1 for i in range(len(shape))]
-        if scaling.block or scaling.scale.shape != (shape[scaling.axis],):
-            raise Unsupported("scales of blocks that depend on data")
-        extents[scaling.axis] = shape[scaling.axis]
-    else:
-        extents = [1] * len(shape)
-    scale = g.reshape(call.cast(g.tensor_of(scaling.scale), types.fp32), extents)
-    zero = None
-    if scaling.zero_point is not None:
-        zero = g.reshape(call.cast(g.tensor_of(scaling.zero_point), types.i32), extents)
-    return g.unary("RECIPROCAL", scale), zero
+    scale = _placed(call, scaling, scaling.scale, shape, types.fp32)
+    zero = scaling.zero_point
+    return g.unary("RECIPROCAL", scale), None if zero is None else _placed(call, scaling, zero, shape, types.i32)
+
+
+def _placed(call: Call, scaling: Scaling, value: Value, shape: Sequence[int], dtype: types.DType) -> Tensor:
+    """Scales or zero points as they broadcast: of the tensor, of an axis, or each of a block along it."""
+    g, found, rank = call.g, call.cast(call.g.tensor_of(value), dtype), len(shape)
+    if types.count(value.shape) == 1:
+        return g.reshape(found, (1,) * rank)
+    if not scaling.block:
+        if value.shape != (shape[scaling.axis],):
+            raise GraphError(f"scales of shape {list(value.shape)} for axis {scaling.axis} of shape {list(shape)}")
+        return g.reshape(found, [shape[scaling.axis] if i == scaling.axis else 1 for i in range(rank)])
+    blocks = -(-shape[scaling.axis] // scaling.block)
+    if value.shape != tuple(blocks if i == scaling.axis else n for i, n in enumerate(shape)):
+        raise GraphError(f"scales of shape {list(value.shape)} for blocks of {scaling.block} of shape {list(shape)}")
+    return part(g, each_repeated(g, found, scaling.axis, scaling.block), scaling.axis, 0, shape[scaling.axis])
 
 
 def dequantize_linear(call: Call) -> Value:
@@ -171,6 +201,8 @@ def dequantize_linear(call: Call) -> Value:
 def dequantized(call: Call, x: Value, scaling: Scaling) -> Value:
     """(x - zero point) * scale."""
     g = call.g
+    if x.element.name in FLOATS and x.data is None:
+        return _from_narrow_floats(call, x, scaling)
     if x.element.name not in BITS:
         raise Unsupported(f"numbers of type {x.element} with a scale")
     quant = scaling.qparams(x.element)
@@ -190,10 +222,18 @@ def dequantized(call: Call, x: Value, scaling: Scaling) -> Value:
         factor: Tensor = g.const(scales, types.fp32, "scale")
         zero: Tensor | None = g.const(zeros, types.i32, "zero_point") if zeros.any() else None
     else:
-        inverse, zero = _operands(call, scaling, shape)
-        factor = g.reshape(call.cast(g.tensor_of(scaling.scale), types.fp32), shape_of(inverse))
+        factor, point = _placed(call, scaling, scaling.scale, shape, types.fp32), scaling.zero_point
+        zero = None if point is None else _placed(call, scaling, point, shape, types.i32)
     moved = g.binary("SUB", whole, zero) if zero is not None else whole
     return value_of(g.binary("MUL", call.cast(moved, types.fp32), factor), FLOAT)
+
+
+def _from_narrow_floats(call: Call, x: Value, scaling: Scaling) -> Value:
+    g, wide = call.g, call.cast(call.g.tensor_of(x), types.fp32)
+    if scaling.zero_point is not None:
+        wide = g.binary("SUB", wide, _placed(call, scaling, scaling.zero_point, x.shape, types.fp32))
+    found = g.binary("MUL", wide, _placed(call, scaling, scaling.scale, x.shape, types.fp32))
+    return value_of(call.cast(found, scaling.scale.element.carrier or types.fp32), scaling.scale.element)
 
 
 def on_real_numbers(call: Call, op: str, operator: Callable[[Call], Value], inputs: list[Value | None]) -> Value:
@@ -222,101 +262,17 @@ def linear_mat_mul(call: Call) -> Value:
     return quantized(call, found, scaling_of(call, 6, 7, len(found.shape), axis=0), call.element(7))
 
 
-def _signed(call: Call, x: Value, zero: Value | None) -> tuple[Tensor, Tensor | None]:
-    """Numbers of 8 bits as i8, and the zero point as i32; both less 128 where they are unsigned."""
-    g, offset = call.g, 128 if x.element is UINT8 else 0
-    if x.element not in (INT8, UINT8):
-        raise Unsupported(f"a product of {x.element}")
-    if x.data is not None:
-        tensor = g.const(x.data.astype(np.int64) - offset, types.i8)
-    else:
-        whole = call.cast(g.tensor_of(x), types.i32)
-        tensor = call.cast(lower.plus(g, whole, -offset) if offset else whole, types.i8)
-    if zero is None:
-        return tensor, lower.number(g, -offset, g.scalar(0, types.i32)) if offset else None
-    if zero.data is not None:
-        zeros = zero.data.astype(np.int64) - offset
-        return tensor, g.const(zeros, types.i32) if zeros.any() else None
-    moved = call.cast(g.tensor_of(zero), types.i32)
-    return tensor, lower.plus(g, g.reshape(moved, shape_of(moved) or (1,)), -offset) if offset else moved
-
-
-def mat_mul_integer(call: Call) -> Value:
-    """Sums of (a - zero) * (b - zero) in int32: MATMUL of the bytes, less what the zero points add."""
+def dynamic_quantize_linear(call: Call) -> list[Value]:
     g = call.g
-    a, zero_a = _signed(call, call.value(0), call.value(2) if call.has(2) else None)
-    b, zero_b = _signed(call, call.value(1), call.value(3) if call.has(3) else None)
-    if len(shape_of(a)) < 2 or len(shape_of(b)) < 2:
-        raise Unsupported("vectors")
-    a, b = call.level(a, b)
-    left, right = shape_of(a), shape_of(b)
-    found = _bytes_product(call, a, b)
-    size = left[-1]
-    if zero_a is not None:
-        rows = _column(g, zero_a, len(left), left[-2])
-        sums = reduced(g, "REDUCE_SUM", call.cast(b, types.i32), [len(right) - 2])
-        found = g.binary("SUB", found, g.binary("MUL", rows, sums))
-    if zero_b is not None:
-        columns = _row(g, zero_b, len(right), right[-1])
-        sums = reduced(g, "REDUCE_SUM", call.cast(a, types.i32), [len(left) - 1])
-        found = g.binary("SUB", found, g.binary("MUL", sums, columns))
-        if zero_a is not None:
-            both = g.binary("MUL", _column(g, zero_a, len(left), left[-2]), columns)
-            found = g.binary("ADD", found, lower.times(g, both, size))
-    return Value(INT32, shape_of(found), None, found)
-
-
-def _column(g: Any, zero: Tensor, rank: int, rows: int) -> Tensor:
-    """A zero point, or one for each row."""
-    return _at(g, zero, rank, rank - 2, rows)
-
-
-def _row(g: Any, zero: Tensor, rank: int, columns: int) -> Tensor:
-    return _at(g, zero, rank, rank - 1, columns)
-
-
-def _at(g: Any, zero: Tensor, rank: int, axis: int, extent: int) -> Tensor:
-    count = types.count(shape_of(zero))
-    if count not in (1, extent):
-        raise GraphError(f"{count} zero points for {extent} rows or columns")
-    found: Tensor = g.reshape(zero, [count if i == axis else 1 for i in range(rank)])
-    return found
-
-
-def _bytes_product(call: Call, a: Tensor, b: Tensor) -> Tensor:
-    g, left, right = call.g, shape_of(a), shape_of(b)
-    batch = np.broadcast_shapes(left[:-2], right[:-2])
-    if types.count(right[:-2]) == 1:
-        a3, b3 = g.reshape(a, (1, types.count(left[:-1]), left[-1])), g.reshape(b, (1, *right[-2:]))
-    elif left[:-2] == right[:-2]:
-        a3, b3 = (g.reshape(t, (types.count(s[:-2]), *s[-2:])) for t, s in ((a, left), (b, right)))
-    else:
-        raise Unsupported("batches of integer matrices that broadcast")
-    zero = g.scalar(0, types.i8)
-    shape = (shape_of(a3)[0], shape_of(a3)[1], right[-1])
-    product = g.operator("MATMUL", [a3, b3, zero, zero], shape, types.i32)
-    return g.reshape(product, (*batch, left[-2], right[-1]))
-
-
-def conv_integer(call: Call) -> Value:
-    """Conv of (x - zero) and (w - zero) in int32; zero points are known."""
-    g = call.g
-    x, zero_x = _signed(call, call.value(0), call.value(2) if call.has(2) else None)
-    weight, zero_w = _signed(call, call.value(1), call.value(3) if call.has(3) else None)
-    numbers = [0 if z is None else z.data for z in (zero_x, zero_w)]
-    if any(one is None or np.size(one) != 1 for one in numbers):
-        raise Unsupported("zero points that depend on data, or one for each channel")
-    zeros = [g.scalar(int(np.asarray(one).reshape(-1)[0]), types.i8) for one in numbers]
-    windows = windows_of(call, shape_of(x)[2:], shape_of(weight)[2:])
-    groups = call.attribute("group", 1)
-    found = convolution(g, x, weight, g.scalar(0, types.i32), windows, groups, zero_points=(zeros[0], zeros[1]))
-    return Value(INT32, shape_of(found), None, found)
+    found = dynamic.quantized(g, call.tensor(0))
+    steps, zero = (call.cast(t, types.i32) for t in (found.steps, found.zero_point))
+    scale, zero = g.reshape(found.scale, ()), g.reshape(zero, ())
+    return [Value(UINT8, call.shape(0), None, steps), value_of(scale), Value(UINT8, (), None, zero)]
 
 
 OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
-    "ConvInteger": conv_integer,
     "DequantizeLinear": dequantize_linear,
-    "MatMulInteger": mat_mul_integer,
+    "DynamicQuantizeLinear": dynamic_quantize_linear,
     "QLinearConv": linear_conv,
     "QLinearMatMul": linear_mat_mul,
     "QuantizeLinear": quantize_linear,

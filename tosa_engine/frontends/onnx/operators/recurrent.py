@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,11 +44,12 @@ class Direction:
     state: Tensor | None
     cell: Tensor | None
     backwards: bool
+    rounded: Callable[[Tensor], Tensor] | None = None
 
 
-def recurrent(call: Call) -> list[Value | None]:
+def recurrent(call: Call, rounded: Callable[[Tensor], Tensor] | None = None) -> list[Value | None]:
     """Y [length, directions, batch, hidden], Y_h and, of LSTM, Y_c [directions, batch, hidden]; layout 1 has the batch
-    in front.
+    in front. `rounded`: what becomes of inputs and states before weights multiply them.
     """
     g, kind = call.g, call.op
     x = call.tensor(0)
@@ -62,7 +63,7 @@ def recurrent(call: Call) -> list[Value | None]:
         lengths = None
     sequences, states, cells = [], [], []
     for direction in _directions(call):
-        outputs, state, cell = _run(call, kind, x, direction, lengths)
+        outputs, state, cell = _run(call, x, replace(direction, rounded=rounded), lengths)
         sequences.append(stacked(g, outputs, 0))
         states.append(state)
         cells.append(cell)
@@ -85,7 +86,7 @@ def _directions(call: Call) -> list[Direction]:
     names = call.attribute("activations") or DEFAULTS[kind] * count
     per = len(DEFAULTS[kind])
     alphas, betas = list(call.attribute("activation_alpha") or []), list(call.attribute("activation_beta") or [])
-    functions = [_function(call.g, name, alphas, betas) for name in names]
+    functions = [function_of(call.g, name, alphas, betas) for name in names]
     found = []
     for i in range(count):
         bias = _of(call, 3, i)
@@ -122,7 +123,7 @@ def _initial(call: Call, index: int, direction: int) -> Tensor | None:
     return _take(call, call.g.transpose(x, (1, 0, 2)) if call.attribute("layout", 0) else x, direction)
 
 
-def _function(g: Writer, name: str, alphas: list[float], betas: list[float]) -> Callable[[Tensor], Tensor]:
+def function_of(g: Writer, name: str, alphas: list[float], betas: list[float]) -> Callable[[Tensor], Tensor]:
     """An activation; those with parameters take them from the lists in order."""
     alpha, beta = PARAMETERS.get(name, (0.0, 0.0))
     if name in PARAMETERS:
@@ -154,10 +155,11 @@ def _sided(g: Writer, x: Tensor, above: Tensor, below: Tensor) -> Tensor:
 
 
 def _run(
-    call: Call, kind: str, x: Tensor, direction: Direction, lengths: Sequence[int] | None
+    call: Call, x: Tensor, direction: Direction, lengths: Sequence[int] | None
 ) -> tuple[list[Tensor], Tensor, Tensor | None]:
     """The outputs of all steps, the last state and cell of one direction."""
-    g, (length, batch, _) = call.g, shape_of(x)
+    g, kind, (length, batch, _) = call.g, call.op, shape_of(x)
+    x = x if direction.rounded is None else direction.rounded(x)
     size = shape_of(direction.hidden)[1]
     projected = _affine(g, x, direction.input, direction.bias_input)
     zeros = g.const(np.zeros((batch, size)), x.dtype, "zeros")
@@ -229,7 +231,8 @@ def _lstm(call: Call, now: Tensor, state: Tensor, cell: Tensor | None, d: Direct
     assert cell is not None
     g = call.g
     f, squash, last = d.functions
-    total = g.binary("ADD", now, _affine(g, state, d.hidden, d.bias_hidden))
+    met = state if d.rounded is None else d.rounded(state)
+    total = g.binary("ADD", now, _affine(g, met, d.hidden, d.bias_hidden))
     into, out, forget, new = _gates(g, total, 4)
 
     def peeped(gate: Tensor, index: int, values: Tensor) -> Tensor:
