@@ -1,5 +1,4 @@
-# ruff: noqa: E501
-"""Broken files for every verb, for FUZZ_MINUTES per scene: an exit code of ours, soon, in little memory, on clean lines.
+"""Broken files for every verb, for FUZZ_MINUTES a scene: an exit code of ours, soon, in little memory, on clean lines.
 
     FUZZ_MINUTES=10 python -m pytest -q tests/fuzz/fuzz_commands.py
 
@@ -24,7 +23,8 @@ from typing import TYPE_CHECKING
 
 import mutations
 import pytest
-from scenes import SCENES, Scene, make
+from scene_files import make
+from scenes import SCENES, Scene
 
 from tosa_engine import cli
 from tosa_engine.kernels import KERNELS  # so that no child has to import anything
