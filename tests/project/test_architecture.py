@@ -160,7 +160,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("elements",),
         ("model", "values"),
         ("bodies", "writer"),
-        ("call", "ports"),
+        ("call", "ports", "signature"),
         ("evaluator",),
         ("operators",),
         ("hints", "mapping"),

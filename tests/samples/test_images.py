@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from tosa_engine import types
+from tosa_engine.errors import DataError
 from tosa_engine.graph import Tensor
 from tosa_engine.samples.images import Preparation, image_samples, is_image_folder
 
@@ -51,3 +53,15 @@ def test_what_is_done_to_pictures_is_printed_before_they_are_used(command: Any, 
         "4 pictures in 2 class folders: resized to 5 x 6 (bilinear), 4 x 4 cut from the middle; channels RGB as NCHW; "
         "(pixel - [1, 2, 3]) / [4]"
     )
+
+
+def test_a_picture_with_a_damaged_field_is_refused(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.fromarray(np.full((6, 8, 3), 10, np.uint8)).save(tmp_path / "a.tiff")
+    content = bytearray((tmp_path / "a.tiff").read_bytes())
+    at = content.index(b"\x02\x01\x03\x00\x03\x00\x00\x00")  # BitsPerSample, three of them
+    content[at + 4 : at + 8] = b"\xff\xff\xff\x7f"
+    (tmp_path / "a.tiff").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.tiff: not a picture that Pillow can read: Tag data larger than file"):
+        list(image_samples(tmp_path, INPUT, Preparation()).read([0]))

@@ -57,7 +57,7 @@ def make(folder: Path) -> None:
     _graphs(rng)
     _operators(folder / "operators")
     _pictures(folder / "pictures", rng)
-    _onnx(rng)
+    onnx_models(rng)
     np.save("labels.npy", np.array([0, 1, 2]))
     np.savez("labels.npz", y=np.array([0, 1, 2]))
     (folder / "layers.txt").write_text("c=int16\nop:CONV2D=int8\n*=int8\n", encoding="utf-8")
@@ -99,7 +99,7 @@ def _graphs(rng: np.random.Generator) -> None:
     np.save("n.npy", np.array(3, np.int32))
 
 
-def _onnx(rng: np.random.Generator) -> None:
+def onnx_models(rng: np.random.Generator) -> None:
     """A network; a branch, a loop, a function and attributes of all kinds; and weights in a file of their own."""
     from onnx import TensorProto, helper, numpy_helper, save_model
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -158,6 +160,15 @@ def _split(shape: tuple[int, ...], layout: str) -> tuple[int, int, int]:
     return (a, b, c) if layout == "NHWC" else (b, c, a)
 
 
+@contextmanager
+def _strictly() -> Iterator[None]:
+    """What Pillow warns of in a picture is an error, but for telephones' second pictures, which aren't read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", "Image appears to be a malformed MPO")
+        yield
+
+
 def _pixels(file: Path, target: tuple[int, int], size: tuple[int, int] | None, mode: str) -> Array:
     """Float64 [height, width, channels] of a picture: scaled, then cut from its middle."""
     from PIL import Image, UnidentifiedImageError
@@ -166,11 +177,11 @@ def _pixels(file: Path, target: tuple[int, int], size: tuple[int, int] | None, m
     if height < target[0] or width < target[1]:
         raise UsageError(f"--image-size {height}x{width} is smaller than the input, {target[0]}x{target[1]}")
     try:
-        with Image.open(file) as picture:
+        with _strictly(), Image.open(file) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise DataError(f"{file}: {picture.width} x {picture.height} pixels; at most {MOST_PIXELS} are read")
             scaled = picture.convert(mode).resize((width, height), Image.Resampling.BILINEAR)
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as problem:
+    except (UnidentifiedImageError, OSError, ValueError, UserWarning, Image.DecompressionBombError) as problem:
         raise DataError(f"{file}: not a picture that Pillow can read: {problem}") from problem
     top, left = (height - target[0]) // 2, (width - target[1]) // 2
     cut: Array = np.asarray(scaled.crop((left, top, left + target[1], top + target[0])), np.float64)

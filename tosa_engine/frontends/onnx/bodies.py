@@ -26,6 +26,7 @@ class Body:
     outputs: Sequence[str]
     sets: Mapping[str, int]
     defaults: Mapping[str, Any]  # AttributeProto by name
+    checked: bool = True  # against schemas, which the bodies of ONNX's own operators don't always fit
 
 
 def of_function(proto: Any) -> Body:
@@ -58,7 +59,7 @@ def of_schema(schema: Any, version: int, node: Any, inputs: Sequence[Value | Non
     found = of_function(proto)
     sets = {"": version, **found.sets}
     defaults = {name: one for name, one in _defaults(schema).items() if one.type}
-    return Body(found.nodes, found.inputs, found.outputs, sets, {**defaults, **found.defaults})
+    return Body(found.nodes, found.inputs, found.outputs, sets, {**defaults, **found.defaults}, checked=False)
 
 
 def _defaults(schema: Any) -> dict[str, Any]:

@@ -84,6 +84,14 @@ class Call:
             raise Unsupported(f"{what} must be known before the graph runs, but depends on data: {way}")
         return found.data
 
+    def scalar(self, index: int, what: str) -> float:
+        """The value of an input of one element. Raises GraphError, and as `known`."""
+        found = self.known(index, what)
+        if found.size != 1:
+            raise GraphError(f"{what}: a single value, not {found.size}")
+        number: float = found.reshape(-1)[0].item()
+        return number
+
     def integers(self, index: int, what: str) -> list[int]:
         return [int(one) for one in self.known(index, what).reshape(-1)]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, raise_all
-from . import bodies, evaluator, ports
+from . import bodies, evaluator, ports, signature
 from .call import Call
 from .operators import IMPOSSIBLE, OPERATORS
 from .values import Value, known
@@ -65,6 +65,8 @@ class ModelMapper:
         """The schema of an operator, None where `onnx` has none, and the defaults of its attributes."""
         key = (op, domain, version)
         if key not in self._schemas:
+            if not 0 < version <= signature.NEWEST_SET:
+                raise DataError(f"there is no operator set {version}")
             self._schemas[key] = _schema(op, domain, version)
         return self._schemas[key]
 
@@ -84,6 +86,7 @@ class Scope:
         self.model, self.sets, self.values, self.outer = model, sets, values, outer
         self.prefix, self.defaults = prefix, defaults
         self.lost: set[str] = set()
+        self.checked: bool = outer.checked if outer is not None else True
         self.depth: int = outer.depth + 1 if outer is not None else 0
         if self.depth > bodies.DEEPEST:
             raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
@@ -161,6 +164,9 @@ class Scope:
             raise DataError(f"the model imports no operator set of the domain '{domain}'")
         version = self.sets[domain]
         schema, defaults = model.schema(node.op_type, domain, version)
+        if schema is not None and self.checked:
+            signature.check_attributes(node, schema)
+            signature.check_inputs(node, schema, inputs)
         since = schema.since_version if schema is not None else version
         given = {one.name: self._attribute(one) for one in node.attribute}
         model.writer.begin(self.prefix + (node.output[0] if node.output else node.name))
@@ -187,7 +193,7 @@ class Scope:
         given = {**body.defaults, **{one.name: one for one in node.attribute}}
         sets = {domain_of(name): version for name, version in body.sets.items()}
         inner = Scope(self.model, sets, values, None, self._inner_prefix(node), given)
-        inner.depth = self.depth + 1
+        inner.depth, inner.checked = self.depth + 1, body.checked
         if inner.depth > bodies.DEEPEST:
             raise Unsupported(f"functions and branches are nested more than {bodies.DEEPEST} deep")
         wanted = [name if given else "" for name, given in zip(body.outputs, node.output, strict=False)]
@@ -196,6 +202,8 @@ class Scope:
 
     def branch(self, graph: Any, inputs: Sequence[Value], name: str) -> list[Value]:
         """The outputs of a graph that is an attribute, given its inputs."""
+        if len(graph.input) != len(inputs):
+            raise GraphError(f"'{name}' has {len(graph.input)} inputs, of which {len(inputs)} are given")
         given = {port.name: value for port, value in zip(graph.input, inputs, strict=True)}
         inner = Scope(self.model, self.sets, {**given}, self, f"{self.prefix}{name}/", self.defaults)
         inner.add_constants(graph)
@@ -211,15 +219,15 @@ class Scope:
         return f"{self.prefix}{node.name or next((name for name in node.output if name), node.op_type)}/"
 
     def _attribute(self, proto: Any) -> Any:
-        from onnx import helper
+        from onnx import AttributeProto, helper
 
         try:
             found = helper.get_attribute_value(proto)
         except ValueError as problem:
             raise DataError(f"attribute '{proto.name}': {problem}") from None
-        if proto.HasField("t"):
+        if proto.type == AttributeProto.TENSOR:
             return self.model.reader.array(found, f"attribute '{proto.name}'")
-        if proto.HasField("sparse_tensor"):
+        if proto.type == AttributeProto.SPARSE_TENSOR:
             return dense(self.model.reader, found)
         return _decoded(found)
 

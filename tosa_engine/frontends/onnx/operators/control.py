@@ -37,8 +37,10 @@ def _truth(condition: Any) -> bool:
 def loop(call: Call) -> list[Value]:
     """Unrolled, step by step, as long as the condition is known to hold."""
     body = call.attributes["body"]
-    states = call.values()[2:] if len(call.inputs) > 2 else []
-    most = int(call.known(0, "the number of steps").reshape(-1)[0]) if call.has(0) else None
+    states = [call.value(index) for index in range(2, len(call.inputs))]
+    if len(body.output) < 1 + len(states):
+        raise GraphError(f"a body of {len(body.output)} outputs for {len(states)} values that are carried on")
+    most = int(call.scalar(0, "the number of steps")) if call.has(0) else None
     going = _truth(call.known(1, "the first condition")) if call.has(1) else True
     scanned: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(states))]
     step = 0

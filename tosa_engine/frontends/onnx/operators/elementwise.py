@@ -286,8 +286,8 @@ def converted(call: Call, value: Value, wanted: Element) -> Value:
 
 def same(call: Call) -> Sequence[Any]:
     """The input as it is. Dropout in inference, or of nothing: the mask is all true."""
-    training = call.version >= 12 and call.has(2) and bool(call.known(2, "training_mode").reshape(-1)[0])
-    if training and (not call.has(1) or float(call.known(1, "the ratio").reshape(-1)[0])):
+    training = call.version >= 12 and call.has(2) and bool(call.scalar(2, "training_mode"))
+    if training and (not call.has(1) or call.scalar(1, "the ratio")):
         raise Unsupported("dropping values in training takes random numbers")
     mask = Value(BOOL, call.shape(0), np.ones(call.shape(0), bool)) if len(call.outputs) > 1 else None
     return [call.value(0), mask] if mask is not None else [call.value(0)]

@@ -150,7 +150,7 @@ def _scattered(call: Call, values: Tensor, places: Tensor, updates: Tensor) -> T
 def one_hot(call: Call) -> Value:
     """`values` holds what stands elsewhere and at the index; one outside of the depth is nowhere."""
     g, shape = call.g, call.shape(0)
-    depth = int(call.known(1, "the depth").reshape(-1)[0])
+    depth = int(call.scalar(1, "the depth"))
     axis = call.axis(call.attribute("axis", -1), len(shape) + 1)
     places = from_start(g, call.cast(call.tensor(0), types.i32), depth)
     places = g.reshape(places, (*shape[:axis], 1, *shape[axis:]))
@@ -182,7 +182,7 @@ def hardmax(call: Call) -> Value:
 
 def top_k(call: Call) -> list[Value]:
     """In order, whatever `sorted` says; equal values stay in their order."""
-    k = int(call.known(1, "k").reshape(-1)[0]) if call.version > 1 and call.has(1) else call.attributes["k"]
+    k = int(call.scalar(1, "k")) if call.version > 1 and call.has(1) else call.attributes["k"]
     axis = call.axis(call.attribute("axis", -1), len(call.shape(0)))
     x = call.wide(0) if call.element().is_integer else call.tensor(0)
     values, places = extremes(call.g, x, axis, k, largest=bool(call.attribute("largest", 1)))
@@ -212,7 +212,7 @@ def cumulative(op: str) -> Callable[[Call], Value]:
 
     def operator(call: Call) -> Value:
         g, shape = call.g, call.shape(0)
-        axis = call.axis(int(call.known(1, "the axis").reshape(-1)[0]), len(shape))
+        axis = call.axis(int(call.scalar(1, "the axis")), len(shape))
         integer = call.element().is_integer
         x = call.wide(0) if integer else call.tensor(0)
         start = 0 if op == "ADD" else 1

@@ -116,11 +116,13 @@ def pad(call: Call) -> Value:
     x = call.tensor(0)
     if mode == "wrap":
         return value_of(_wrapped(call, amounts), call.element())
+    if mode not in ("constant", *BORDERS):
+        raise GraphError(f"mode '{mode}' is none of Pad's")
     if mode != "constant":
         return value_of(padded(g, x, amounts, BORDERS[mode]), call.element())
     filling: Any = call.attributes.get("value", 0)
     if "value" not in call.attributes and call.has(2):
-        filling = call.known(2, "the filling").reshape(-1)[0]
+        filling = call.scalar(2, "the filling")
     return value_of(padded(g, x, amounts, "constant", filling), call.element())
 
 
@@ -164,7 +166,7 @@ def space_to_depth(call: Call) -> Value:
 def trilu(call: Call) -> Value:
     """Zeros below or above a diagonal."""
     shape = call.shape(0)
-    k = int(call.known(1, "the diagonal").reshape(-1)[0]) if call.has(1) else 0
+    k = int(call.scalar(1, "the diagonal")) if call.has(1) else 0
     ones = np.ones(shape[-2:], bool)
     keep = np.triu(ones, k) if call.attribute("upper", 1) else np.tril(ones, k)
     g, x = call.g, call.tensor(0)

@@ -22,6 +22,13 @@ def _listed(call: Call, name: str, spatial: int, default: int) -> list[int]:
     return list(given)
 
 
+def _reaches(sizes: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """How many elements a window spans on each axis."""
+    if len(sizes) != len(dilations) or min(sizes, default=1) < 1 or min(dilations, default=1) < 1:
+        raise GraphError(f"a window of {list(sizes)} with dilations {list(dilations)}")
+    return [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+
+
 def _paddings(
     call: Call, extents: Sequence[int], reaches: Sequence[int], strides: Sequence[int]
 ) -> list[tuple[int, int]]:
@@ -30,6 +37,8 @@ def _paddings(
     if how in SAME:
         totals = [max((-(-n // s) - 1) * s + r - n, 0) for n, r, s in zip(extents, reaches, strides, strict=True)]
         return [(t - t // 2, t // 2) if how == "SAME_LOWER" else (t // 2, t - t // 2) for t in totals]
+    if how not in ("NOTSET", "VALID"):
+        raise GraphError(f"auto_pad '{how}' is none of ONNX's")
     pads = _listed(call, "pads", 2 * spatial, 0) if how != "VALID" else [0] * (2 * spatial)
     return [(pads[i], pads[i + spatial]) for i in range(spatial)]
 
@@ -38,7 +47,7 @@ def windows_of(call: Call, extents: Sequence[int], sizes: Sequence[int], *, roun
     """The window over each spatial axis. `round_up`: positions that begin inside of input and padding count, too."""
     spatial = len(extents)
     strides, dilations = _listed(call, "strides", spatial, 1), _listed(call, "dilations", spatial, 1)
-    reaches = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+    reaches = _reaches(sizes, dilations)
     padding = _paddings(call, extents, reaches, strides)
     if round_up:
         padding = [
@@ -53,7 +62,7 @@ def padded_windows_of(
     """The padding that the node says, and windows over the padded axes, which may reach beyond them (ceil_mode)."""
     spatial = len(extents)
     strides, dilations = _listed(call, "strides", spatial, 1), _listed(call, "dilations", spatial, 1)
-    reaches = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+    reaches = _reaches(sizes, dilations)
     padding = _paddings(call, extents, reaches, strides)
     more = [0] * spatial
     if call.attribute("ceil_mode", 0):
@@ -77,7 +86,7 @@ def transposed_windows_of(call: Call, extents: Sequence[int], sizes: Sequence[in
     spatial = len(extents)
     strides, dilations = _listed(call, "strides", spatial, 1), _listed(call, "dilations", spatial, 1)
     more = _listed(call, "output_padding", spatial, 0)
-    reaches = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]
+    reaches = _reaches(sizes, dilations)
     full = [(n - 1) * s + r + o for n, s, r, o in zip(extents, strides, reaches, more, strict=True)]
     how = call.attribute("auto_pad", "NOTSET")
     shape = call.attribute("output_shape")
