@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
+from ..legalize import wider
 from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
 from ..legalize.sharing import clamped_by, share
-from ..legalize.uneven import find as find_uneven
 from ..legalize.weights import accumulates, is_weighted, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
 from .given import Given
@@ -221,13 +221,12 @@ def _reads(block: Block, tensor: Tensor) -> int:
 
 def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
     """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say, but
-    for layers that normalise uneven channels (`legalize.uneven`): int16.
+    for layers of int8 networks that need more (`legalize.wider`): int16.
     """
     default = INT16 if scheme.method.bits == 16 else INT8
     if weight_bits == 4 and default == INT16:
         raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
-    uneven = {name: INT16 for found in find_uneven(block) for name in found.layers}
-    return resolve(block, rules, INT4 if weight_bits == 4 else default, uneven)
+    return resolve(block, rules, INT4 if weight_bits == 4 else default, wider.usual(block, weight_bits))
 
 
 def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> None:

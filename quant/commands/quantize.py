@@ -116,7 +116,7 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
     from ..calibration.calibrate import attach, resolved
     from ..legalize.layers import described, stay_float
     from ..legalize.quantize import prepared
-    from ..legalize.uneven import find as find_uneven
+    from ..legalize.wider import told
 
     if args.statistics is None:
         source = open_source(args)
@@ -129,8 +129,8 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
     precisions = resolved(block, scheme, rules, args.weight_bits)
     say(f"precision: {described(precisions)}")
     if scheme.method.bits == 8:
-        for uneven in find_uneven(block):
-            say(uneven.described(precisions))
+        for text in told(block, precisions):
+            say(text)
     statistics = records.read(args.statistics)
     ready = attach(graph, statistics, scheme, rules, args.weight_bits)
     return ready, stay_float(block, precisions), statistics

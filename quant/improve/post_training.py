@@ -20,9 +20,9 @@ from ..calibration.given import Given
 from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
 from ..journal import Journal
+from ..legalize import wider
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
-from ..legalize.uneven import find as find_uneven
 from .bias import Correction, correct_bias, has_bias
 from .equalize import equalize
 from .rounding import adaround, can_round
@@ -154,8 +154,8 @@ class _Work:
         for_rounding, for_bias = _chosen(block, options)
         self.note(f"precision: {described(precisions)}")
         if options.scheme.method.bits == 8:
-            for uneven in find_uneven(block):
-                self.note(uneven.described(precisions))
+            for text in wider.told(block, precisions):
+                self.note(text)
         if options.equalize:
             self._scale("equalize", equalize(self.graph)[1], floats)
         if options.smooth is not None:

@@ -110,9 +110,17 @@ def concat(ctx: Context, op: Operator) -> None:
 
 
 def _unbalanced(ctx: Context, op: Operator) -> None:
-    """A lint when an input uses so little of the output's range that most of its resolution is lost."""
+    """A lint when an input uses so little of the output's range that most of its resolution is lost.
+
+    Fewer bits than the input's are the layer's precision, which was chosen.
+    """
+    quant = ctx.qparams(op.outputs[0])
     found = {name: ctx.values.get(name) for name in op.inputs}
-    scales = {ctx.source_name(name): x.scale for name, x in found.items() if isinstance(x, Quantized)}
-    message = coarser_inputs(scales, ctx.qparams(op.outputs[0]).scale[0])
+    scales = {
+        ctx.source_name(name): x.scale * 2.0 ** max(x.quant.bits - quant.bits, 0)
+        for name, x in found.items()
+        if isinstance(x, Quantized)
+    }
+    message = coarser_inputs(scales, quant.scale[0])
     if message is not None:
         ctx.lint(CONCAT, op.outputs[0], message)

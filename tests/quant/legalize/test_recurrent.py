@@ -1,0 +1,78 @@
+"""Recurrent layers in int8: what makes the state has int16 unless a rule says otherwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from quant_tools import Floats
+
+from quant import LayerRule, Options, quantize_from_samples
+from quant.legalize.quantize import prepared
+from quant.legalize.recurrent import find
+from quant.legalize.wider import usual
+from tosa_engine import oracle
+from tosa_engine.graph import Location
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Graph
+
+RNG = np.random.default_rng(7)
+STEPS, WIDTH = 6, 8
+WEIGHTS = RNG.normal(0, 0.5, size=(STEPS, WIDTH, 1, 1, WIDTH)).astype(np.float32)
+HEAD = RNG.normal(size=(3, 1, 1, WIDTH)).astype(np.float32)
+SAMPLES = [{"x": RNG.normal(size=(1, 1, 1, WIDTH)).astype(np.float32)} for _ in range(12)]
+TOLD = (
+    "recurrent layers add up what each step rounds: int16 for sum0, new0, part0 and 27 more (--layer sum0=int8: int8)"
+)
+
+
+def network(shared: bool = True) -> Graph:
+    """A step moves the state to tanh(state * weights + x), by an eighth; its weights are the first one's or its own."""
+    f = Floats()
+    much, little = (f.const(np.full((1, 1, 1, 1), part, np.float32)) for part in (0.875, 0.125))
+    x = state = f.input((1, 1, 1, WIDTH))
+    for step in range(STEPS):
+        weights = WEIGHTS[0 if shared else step]
+        y = f.conv(state, weights, np.zeros(WIDTH, np.float32), name=f"product{step}")
+        y = f.op("ADD", [y, x], name=f"sum{step}")
+        new = f.op("MUL", [f.op("TANH", [y], name=f"new{step}"), little], name=f"part{step}")
+        state = f.op("ADD", [f.op("MUL", [state, much], name=f"kept{step}"), new], name=f"state{step}")
+    return f.outputs(f.conv(state, HEAD, np.zeros(3, np.float32), name="y"))
+
+
+def sqnr(*rules: LayerRule) -> tuple[float, list[str]]:
+    """Of int8 with default options, and the notes."""
+    graph = network()
+    made = quantize_from_samples(graph, SAMPLES, Options(rules=rules))
+    into, out = made.graph.inputs[0].quant, made.graph.outputs[0].quant
+    assert into is not None
+    assert out is not None
+    signal = noise = 0.0
+    for sample in SAMPLES:
+        wanted = oracle.run(graph, sample)["y"]
+        found = dequantize_array(oracle.run(made.graph, {"x": quantize_array(sample["x"], into)})["y"], out)
+        signal, noise = signal + float((wanted**2).sum()), noise + float(((found - wanted) ** 2).sum())
+    return float(10 * np.log10(signal / noise)), made.notes
+
+
+def test_what_makes_the_state_has_int16_by_default() -> None:
+    wide, notes = sqnr()
+    narrow, _ = sqnr(LayerRule("*", "int8"))
+    assert wide > narrow + 3
+    assert notes[1:] == [TOLD]
+
+
+def test_weights_that_are_used_once_make_no_state() -> None:
+    assert find(prepared(network(shared=False)).main) == []
+
+
+def test_weights_of_four_bits_stay() -> None:
+    """In a model whose recurrent layer is one operation, products and states have one name."""
+    graph = prepared(network())
+    for op in graph.main.operators:
+        if op.op in ("CONV2D", "ADD", "MUL", "TANH"):
+            op.location = Location(name="gru")
+    assert usual(graph.main) == {"gru": "int16"}
+    assert usual(graph.main, 4) == {}
