@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Graph, Tensor
 
-BIAS, ACCUMULATOR, DEGENERATE, CONCAT, SCALE, SATURATION = (f"QUANT.L{n}" for n in range(1, 7))
+BIAS, ACCUMULATOR, DEGENERATE, CONCAT, SCALE, SATURATION, CHANNELS = (f"QUANT.L{n}" for n in range(1, 8))
 LABELS: Final[Mapping[str, str]] = {
     BIAS: "a bias would need more bits than an accumulator can give it",
     ACCUMULATOR: "an accumulator has less than half a bit to spare",
@@ -27,6 +27,7 @@ LABELS: Final[Mapping[str, str]] = {
     CONCAT: "the ranges of a CONCAT's inputs are over 16 times apart",
     SCALE: "the scale of a RESCALE is outside 2^-32 .. 2^12, or was about to be",
     SATURATION: "over 1 % of a tensor's values saturate, or what saturates costs more than the whole range would",
+    CHANNELS: "one int8 scale for channels of an input that differ much in size",
 }
 TIGHT: Final = 0.5  # bits
 UNBALANCED: Final = 16

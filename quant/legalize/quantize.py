@@ -41,6 +41,7 @@ from . import (
     rules_softmax,
     rules_state,
     rules_table,
+    uneven,
     unsigned,
 )
 from .derived import derived
@@ -116,11 +117,12 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
             RESCALE can't apply, accumulators that could overflow: all of them.
     """
-    result = unchecked(prepared(narrow.run(graph)), report, floats)
+    source = prepared(narrow.run(graph))
+    result = unchecked(source, report, floats)
     found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
     validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
     if report is not None:
-        report.lints += lints.of_graph(result)
+        report.lints += [*lints.of_graph(result), *uneven.lints(source.main, frozenset(floats))]
     return result
 
 

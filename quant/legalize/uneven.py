@@ -15,9 +15,10 @@ import numpy as np
 from tosa_engine import types
 
 from .layers import FLOAT, INT16, layers_of, moved_from
+from .lints import CHANNELS, Lint, shown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from tosa_engine.graph import Block, Operator
     from tosa_engine.types import Array
@@ -35,12 +36,23 @@ class Uneven:
     times: float
 
     def described(self, precisions: Mapping[str, str]) -> str:
-        """What to tell of it, with the precisions that the layers have."""
-        step, size = f"a step of '{self.input}' in int8", f"{self.times:.0f} times that of its smallest channel"
-        lost = [name for name in self.layers if precisions[name] not in (INT16, FLOAT)]
-        if lost:
-            return f"{step} is {size}: --layer {lost[0]}=int16 keeps it"
-        return f"{step} would be {size}: int16 for {', '.join(self.layers)} (--layer {self.layers[0]}=int8: not so)"
+        """What to tell of it, with the precisions that the layers have; nothing where a rule gave it int8."""
+        if any(precisions[name] not in (INT16, FLOAT) for name in self.layers):
+            return ""
+        step = f"a step of '{self.input}' in int8 would be {self.times:.0f} times that of its smallest channel"
+        return f"{step}: int16 for {', '.join(self.layers)} (--layer {self.layers[0]}=int8: not so)"
+
+
+def lints(block: Block, floats: Container[str] = ()) -> Iterator[Lint]:
+    """Of the inputs of a prepared float graph that get 8 bits."""
+    for found in find(block):
+        tensor = block.tensors[found.input]
+        if tensor.quant is not None and tensor.quant.bits == 8 and found.input not in floats:
+            message = (
+                f"a step of int8 is {found.times:.0f} times that of its smallest channel; 16 bits for it "
+                f"(--layer {found.layers[0]}=int16) keep all channels"
+            )
+            yield Lint(CHANNELS, shown_name(tensor), message)
 
 
 def find(block: Block) -> list[Uneven]:

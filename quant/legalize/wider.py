@@ -22,7 +22,5 @@ def usual(block: Block, weight_bits: int = 8) -> dict[str, str]:
 
 def told(block: Block, precisions: Mapping[str, str]) -> Iterator[str]:
     """A line for each reason, with the precisions that the layers have."""
-    for found in uneven.find(block):
-        yield found.described(precisions)
-    if text := recurrent.described(recurrent.find(block), precisions):
-        yield text
+    told = [found.described(precisions) for found in uneven.find(block)]
+    yield from filter(None, [*told, recurrent.described(recurrent.find(block), precisions)])

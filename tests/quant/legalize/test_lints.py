@@ -91,6 +91,13 @@ def lint_saturation(large: bool) -> list[str]:
     return [lint for lint in map(str, of_statistics(ready, statistics.tensors)) if "'y'" in lint]
 
 
+def lint_channels(large: bool) -> list[str]:
+    """Channels 8 or 4 times apart, each normalised, with scales that a file gives."""
+    f = Floats()
+    x = f.op("SUB", [f.input((1, 2), HALF, "y"), f.const([[0.0, 1.0]])], HALF)
+    return found(f.outputs(f.op("MUL", [x, f.const([[1.0, 0.125 if large else 0.25]])], HALF)))
+
+
 CASES = {
     "QUANT.L1": (lint_bias, "the bias of 1 of 2 channels (0) would need up to 1.0 bits more than the 30 that leave"),
     "QUANT.L2": (lint_accumulator, "the accumulator may reach 1625600000, which leaves 0.40 bits of int32"),
@@ -98,6 +105,7 @@ CASES = {
     "QUANT.L4": (lint_concat, "CONCAT gives 'b' (32 times, 5.0 bits lost) a coarser step than its own"),
     "QUANT.L5": (lint_scale, "a RESCALE applies the scale 2^13.0, above 2^12"),
     "QUANT.L6": (lint_saturation, "2.0 % of the values are beyond the range 0 .. 1; they reach from 0.1 to 50"),
+    "QUANT.L7": (lint_channels, "a step of int8 is 8 times that of its smallest channel"),
 }
 
 

@@ -58,7 +58,7 @@ def test_normalization_of_raw_measurements_has_int16_by_default() -> None:
 def test_a_rule_has_the_last_word() -> None:
     found, notes = sqnr("less=int8")
     assert found < 25
-    assert notes[1] == f"a step of 'x' in int8 is {STEP}: --layer less=int16 keeps it"
+    assert len(notes) == 1
 
 
 @pytest.mark.parametrize(
