@@ -3,6 +3,7 @@
     python conformance/onnx_nodes.py                all tests
     python conformance/onnx_nodes.py Conv MaxPool   those of these operators
     python conformance/onnx_nodes.py --list         a line for each test that doesn't pass
+    python conformance/onnx_nodes.py --record       all tests, and ONNX.md with the totals
 
 Inputs that say shapes, axes or amounts (`SHAPE_LIKE`) are constants of the model; all others are data. A test passes
 where every output is equal within the test's own tolerance. What is refused is counted by reason; a wrong result or an
@@ -12,12 +13,16 @@ error of any other kind is a failure, and the exit code 1.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import importlib.metadata
+import platform
+import subprocess
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +30,9 @@ from tosa_engine import oracle
 from tosa_engine.errors import TosaEngineError, Unsupported
 from tosa_engine.frontends.onnx.source import ModelSource
 from tosa_engine.runtime.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHAPE_LIKE = {
     "AffineGrid": (1,), "BlackmanWindow": (0,), "CenterCropPad": (1,), "Col2Im": (1, 2), "ConstantOfShape": (0,),
@@ -37,6 +45,10 @@ SHAPE_LIKE = {
         "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"
     )},
 }  # fmt: skip
+
+
+VERDICTS = ("passed", "refused", "failed")
+PAGE = Path(__file__).resolve().with_name("ONNX.md")
 
 
 class Outcome(NamedTuple):
@@ -91,20 +103,7 @@ def run(case: Any, folder: Path, *, kernels: bool) -> Outcome:
 
 def _one(case: Any, path: Path, op: str, given: list[Any], expected: list[Any], *, kernels: bool) -> str:
     """What is wrong with the results of one set of data; nothing where they are right."""
-    model = case.model
-    names = [port.name for port in model.graph.input]
-    fixed = [name for i, name in enumerate(_argument_names(case, op)) if i in SHAPE_LIKE.get(op, ()) and name in names]
-    constants, shapes, feeds = {}, {}, {}
-    for name, value in zip(names, given, strict=False):
-        if value is None or isinstance(value, list):
-            raise Unsupported(f"the input '{name}' is a sequence or nothing")
-        value = _array(value)
-        if name in fixed:
-            constants[name] = np.asarray(value)
-        else:
-            shapes[name] = np.asarray(value).shape
-            feeds[name] = np.asarray(value)
-    graph = ModelSource(path, shape=shapes, constant=constants).graph()
+    graph, feeds = graph_of(case, path, op, given)
     ready = {port.name: _as_port(feeds[port.name], port) for port in graph.inputs}
     if kernels:
         session = Session(graph, threads=1)
@@ -116,6 +115,22 @@ def _one(case: Any, path: Path, op: str, given: list[Any], expected: list[Any], 
         if problem:
             return f"output '{name}': {problem}"
     return ""
+
+
+def graph_of(case: Any, path: Path, op: str, given: list[Any]) -> tuple[Any, dict[str, Any]]:
+    """The graph of a test whose model is at `path`, and the arrays of its inputs that are data."""
+    names = [port.name for port in case.model.graph.input]
+    fixed = [name for i, name in enumerate(_argument_names(case, op)) if i in SHAPE_LIKE.get(op, ()) and name in names]
+    constants, shapes, feeds = {}, {}, {}
+    for name, value in zip(names, given, strict=False):
+        if value is None or isinstance(value, list):
+            raise Unsupported(f"the input '{name}' is a sequence or nothing")
+        array = np.asarray(_array(value))
+        if name in fixed:
+            constants[name] = array
+        else:
+            shapes[name], feeds[name] = array.shape, array
+    return ModelSource(path, shape=shapes, constant=constants).graph(), feeds
 
 
 def _array(value: Any) -> Any:
@@ -162,7 +177,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("operators", nargs="*", metavar="OPERATOR")
     parser.add_argument("--list", action="store_true", help="a line for each test that doesn't pass")
     parser.add_argument("--kernels", action="store_true", help="on the compiled kernels, not the oracle")
+    parser.add_argument("--record", action="store_true", help="write ONNX.md; takes no operators")
     args = parser.parse_args(arguments)
+    if args.record and args.operators:
+        parser.error("--record is for all operators")
     found = cases()
     if args.operators:
         found = [case for case in found if operator_of(case) in args.operators]
@@ -176,8 +194,63 @@ def main(arguments: list[str] | None = None) -> int:
     for op, counts in sorted(by_operator.items()):
         print(f"{op}: {', '.join(f'{n} {verdict}' for verdict, n in sorted(counts.items()))}")
     total = Counter(one.verdict for one in outcomes)
-    print(f"Totals ({len(outcomes)} tests): {', '.join(f'{total[v]} {v}' for v in ('passed', 'refused', 'failed'))}")
+    print(f"Totals ({len(outcomes)} tests): {', '.join(f'{total[v]} {v}' for v in VERDICTS)}")
+    if args.record:
+        PAGE.write_text(page(outcomes, kernels=args.kernels), encoding="utf-8")
     return 1 if total["failed"] else 0
+
+
+def page(outcomes: Sequence[Outcome], *, kernels: bool) -> str:
+    """ONNX.md."""
+    plain = [one for one in outcomes if "_expanded" not in one.test]
+    expanded = [one for one in outcomes if "_expanded" in one.test]
+    lines = [
+        "# Node tests of ONNX", "",
+        "Written by `python conformance/onnx_nodes.py --record`; not to be edited.", "",
+        f"- {_when()}",
+        f"- on {'the compiled kernels' if kernels else 'the oracle'}; inputs that say shapes or axes are constants",
+        f"- {_totals(plain)}",
+        f"- of operators expanded by their schema: {_totals(expanded)}", "",
+        "| operator | tests | passed | refused | failed |", "|---|---:|---:|---:|---:|",
+    ]  # fmt: skip
+    for op in sorted({one.op for one in outcomes}):
+        counts = Counter(one.verdict for one in outcomes if one.op == op)
+        cells = [str(counts[verdict]) for verdict in VERDICTS]
+        lines.append(f"| {op} | {sum(counts.values())} | {' | '.join(cells)} |")
+    lines += ["", "## Why tests are refused", "", "| reason | tests |", "|---|---:|"]
+    reasons = Counter(_kind_of(one.reason) for one in outcomes if one.verdict == "refused")
+    lines += [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
+    failed = [one for one in outcomes if one.verdict == "failed"]
+    lines += ["", "## Failures", "", *(f"- `{one.test}`: {one.reason}" for one in failed)]
+    return "\n".join(lines) + "\n"
+
+
+def _totals(outcomes: Sequence[Outcome]) -> str:
+    counts = Counter(one.verdict for one in outcomes)
+    return f"{len(outcomes)} tests: " + ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
+
+
+def _kind_of(reason: str) -> str:
+    """A reason without names, places and numbers."""
+    kinds = (
+        ("double", "double numbers"), ("string", "strings"), ("float8", "formats of floats that TOSA lacks"),
+        ("float4", "formats of floats that TOSA lacks"), ("no elements", "a tensor without elements"),
+        ("sequence", "a sequence as an input or output"), ("optional", "an optional value"),
+    )  # fmt: skip
+    for word, kind in kinds:
+        if word in reason:
+            return kind
+    return reason.rpartition(": ")[2]
+
+
+def _when() -> str:
+    """Date, commit and versions of a measurement."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=PAGE.parent
+    ).stdout.strip()
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("onnx", "ml_dtypes", "numpy"))
+    day = f"{dt.datetime.now(dt.timezone.utc):%Y-%m-%d}"
+    return f"{day}, commit {commit or 'unknown'}, Python {platform.python_version()}, {versions}"
 
 
 if __name__ == "__main__":
