@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import types
 from ..errors import DataError, Unsupported
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..spec.table import Attribute, OpSpec
     from ..types import Array, DType, Shape
     from .schema import Record
+
+
+LONGEST_SHAPE: Final = 2 * types.MAX_RANK  # PAD has two elements for each dimension
 
 
 def graph_of(root: Record, file: str, outside: bytes = b"") -> Graph:
@@ -101,6 +104,8 @@ class _Unpacker:
         if dtype is types.shape:
             raise self.error("a tensor of type SHAPE stands among the tensors, not the shapes", tensor=name)
         shape: Shape | None = tuple(record.get("shape", ()))
+        if len(record.get("shape", ())) > types.MAX_RANK:
+            raise self.error(f"{len(record['shape'])} dimensions, at most {types.MAX_RANK} are read", tensor=name)
         if record.get("is_unranked", False):
             if shape:
                 raise self.error(f"an unranked tensor has the shape {list(shape)}", tensor=name)
@@ -141,6 +146,8 @@ class _Unpacker:
 
     def _shape(self, record: Record, name: str, constant: bool) -> Tensor:
         shape = (record.get("rank", 0),)
+        if shape[0] > LONGEST_SHAPE:
+            raise self.error(f"a shape of {shape[0]} elements, at most {LONGEST_SHAPE} are read", tensor=name)
         values = self._values(record.get("data", b""), types.shape, shape, name, constant)
         return Tensor(name, types.shape, shape, values)
 

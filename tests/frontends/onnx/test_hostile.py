@@ -74,6 +74,21 @@ def test_an_operator_set_that_cannot_be(tmp_path: Path) -> None:
         load(written(tmp_path, of("Relu", "x"), opset=1 << 40))
 
 
+def test_a_hundred_thousand_dimensions(tmp_path: Path) -> None:
+    many = (2**31,) * 100_000
+    port = helper.make_tensor_value_info("x", TensorProto.FLOAT, many)
+    held = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=many)
+    for ports, constants, what in (([port], [], "input 'x'"), (PORTS, [held], "initializer 'w'")):
+        inputs = ["x", "w"] if constants else ["x", "x"]
+        graph = helper.make_graph(
+            [of("Add", *inputs)], "g", ports, [helper.make_empty_tensor_value_info("y")], constants
+        )
+        (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+        with pytest.raises(TosaEngineError) as caught:
+            load(tmp_path / "m.onnx")
+        assert f"{what} has 100000 dimensions, at most 32 are read" in str(caught.value)
+
+
 def test_fields_changed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     onnx_models(np.random.default_rng(0))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import DataError, UsageError
+from ...types import MAX_RANK
 from .elements import BY_CODE
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class TensorReader:
         if element is None:
             raise DataError(f"{self._file}: {what} has the unknown element type {proto.data_type}")
         shape = tuple(proto.dims)
+        if len(shape) > MAX_RANK:
+            raise DataError(f"{self._file}: {what} has {len(shape)} dimensions, at most {MAX_RANK} are read")
         if min(shape, default=0) < 0 or math.prod(shape) > MOST_ELEMENTS:
             raise DataError(f"{self._file}: {what} has shape {list(shape)}")
         try:

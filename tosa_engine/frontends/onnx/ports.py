@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import types
-from ...errors import TosaEngineError, Unsupported, UsageError, raise_all
+from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise_all
 from ...lower.views import shape_of
 from .elements import BY_CODE, Element
 from .values import Value, known
@@ -84,6 +84,9 @@ def shape_of_port(file: str, proto: Any, bindings: Bindings) -> Shape:
     declared = proto.type.tensor_type
     if not declared.HasField("shape"):
         raise UsageError(f"{file}: input '{proto.name}' has no shape: --shape {proto.name}=N,N,... says it")
+    if len(declared.shape.dim) > types.MAX_RANK:
+        rank = len(declared.shape.dim)
+        raise DataError(f"{file}: input '{proto.name}' has {rank} dimensions, at most {types.MAX_RANK} are read")
     extents = [_extent(dim, bindings.dims) for dim in declared.shape.dim]
     if all(isinstance(extent, int) and extent > 0 for extent in extents):
         return tuple(int(extent) for extent in extents)
