@@ -65,6 +65,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.frontends": GRAPHS
     | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.lower", "tosa_engine.passes", "tosa_engine.numerics"}
     | {"tosa_engine.arrays"},
+    # Common IR has a graph of ONNX's operators, which the functions of that front end map
+    "tosa_engine.frontends.common_ir": FOUNDATION
+    | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.frontends"},
     "tosa_engine.frontends.tosa": {"tosa_engine.formats", "tosa_engine.serialize"},
     # Arm's tools make a TOSA file of a model
     "tosa_engine.frontends.tflite": FOUNDATION
@@ -154,6 +157,21 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("batch_parallel", "verdict", "warm_up"),
         ("pool",),
         ("session",),
+        ("",),
+    ),
+    "tosa_engine.frontends.common_ir": (
+        ("rules",),
+        ("reading", "shapes"),
+        ("kinds",),
+        ("data", "document"),
+        ("collections", "imports"),
+        ("validity",),
+        ("flatten",),
+        ("to_onnx",),
+        ("declarations",),
+        ("from_onnx", "source"),
+        ("convert",),
+        ("format",),
         ("",),
     ),
     "tosa_engine.frontends.onnx": (

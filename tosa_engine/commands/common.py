@@ -39,9 +39,10 @@ def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
     place = group(parser, "the model")
     added: dict[str, Option] = {}
     for _, option in options_of(verb):
-        before = added.setdefault(option.name, option)
-        if before is not option and (before.words, before.parse) == (option.words, option.parse):
+        before = added.get(option.name)
+        if before is not None and (before.words, before.parse) == (option.words, option.parse):
             continue
+        added[option.name] = option
         if option.words:
             words = tuple(option.words)
             place.add_argument(option.flag, choices=words, default=words[0], help=option.help)

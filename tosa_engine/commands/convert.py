@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..formats import format_of, formats, writer_of, writer_suffixes
+from ..formats import bridge_to, format_of, formats, writer_of, writer_suffixes
 from ..text import say
 from .common import add_model, add_options, load_model, open_source, values_of
 from .told import warn
@@ -14,7 +14,7 @@ from .told import warn
 if TYPE_CHECKING:
     import argparse
 
-    from ..formats import Format, Option
+    from ..formats import Bridge, Format, Option
 
 
 class _Convert:
@@ -31,6 +31,10 @@ class _Convert:
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
+        given = format_of(args.model)
+        bridge = bridge_to(given, args.output)
+        if bridge is not None:
+            return _cross(args, given, bridge)
         target = writer_of(args.output)
         _refuse_others(args, target)
         if target.write is None or (format_of(args.model) is target and _asked(args, target)):
@@ -39,6 +43,19 @@ class _Convert:
         target.write(graph, Path(args.output))
         say(f"{args.output}: {sum(len(block.operators) for _, block in graph.blocks())} operators")
         return 0
+
+
+def _cross(args: argparse.Namespace, given: Format, bridge: Bridge) -> int:
+    """A model as it is, in another format. Raises UsageError for flags, which would have no effect."""
+    for one in formats():
+        for option in (*one.rewriting, *one.options):
+            if getattr(args, option.name, None) and option.parse is not None:
+                raise UsageError(f"{option.flag} has no effect on '{args.output}', which has the model as it is")
+    _refuse_others(args, given)
+    source = open_source(args)
+    warn(source.warnings)
+    say(f"{args.output}: {bridge.write(source, Path(args.output))}")
+    return 0
 
 
 def _refuse_others(args: argparse.Namespace, target: Format) -> None:

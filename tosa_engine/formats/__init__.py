@@ -4,9 +4,10 @@ Nothing here imports a front end, numpy or numba before a model is opened: a for
 options without them. `open_model` gives a `Source`, which verbs and passes work with whatever the format is.
 """
 
-from .format import Format, HintFile, Option
+from .format import Bridge, Format, HintFile, Option
 from .registry import (
     GROUP,
+    bridge_to,
     format_of,
     formats,
     graph_suffixes,
@@ -26,7 +27,7 @@ from .source import FileSource, Source, Step
 from .words import pair, shape_of_input
 
 __all__ = [
-    "GROUP", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "format_of", "formats", "graph_suffixes",
-    "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model", "options_of", "pair", "read_hints",
-    "shape_of_input", "write_graph", "write_hints", "writer_of", "writer_suffixes",
+    "GROUP", "Bridge", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "bridge_to", "format_of",
+    "formats", "graph_suffixes", "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model",
+    "options_of", "pair", "read_hints", "shape_of_input", "write_graph", "write_hints", "writer_of", "writer_suffixes",
 ]  # fmt: skip

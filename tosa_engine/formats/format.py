@@ -47,6 +47,15 @@ class HintFile:
 
 
 @dataclass(frozen=True)
+class Bridge:
+    """A way from a model of one format to a file, without a graph: `write` says in words what was written."""
+
+    source: str  # the name of the model's format
+    suffix: str
+    write: Callable[[Source, Path], str]
+
+
+@dataclass(frozen=True)
 class Format:
     """A format of models. `open` takes a path and, as keywords, the `options`; it imports the front end."""
 
@@ -62,6 +71,7 @@ class Format:
     rewriting: tuple[Option, ...] = ()  # of `Source.rewrite`
     listing: tuple[Option, ...] = ()  # of `check`: print `Source.listing` instead
     hints: HintFile | None = None
+    bridges: tuple[Bridge, ...] = ()
 
     @property
     def called(self) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..graph import Graph, QParams
-    from .format import HintFile, Option
+    from .format import Bridge, HintFile, Option
     from .source import Source
 
 GROUP: Final = "tosa_engine.formats"
@@ -137,7 +137,21 @@ def options_of(verb: str) -> list[tuple[Format, Option]]:
 
 def writer_suffixes() -> tuple[str, ...]:
     """What the name of a written model ends in."""
-    return tuple(suffix for one in formats() for suffix in one.writes)
+    bridged = (bridge.suffix for one in formats() for bridge in one.bridges)
+    return tuple(dict.fromkeys((*(suffix for one in formats() for suffix in one.writes), *bridged)))
+
+
+def bridge_to(source: Format, path: str) -> Bridge | None:
+    """The way from a model of a format to a file of this name without a graph; None where there is none.
+
+    Raises UsageError for a name that only other formats have a way to.
+    """
+    able = [bridge for one in formats() for bridge in one.bridges if path.endswith(bridge.suffix)]
+    found = next((bridge for bridge in able if bridge.source == source.name), None)
+    if able and found is None:
+        listed = " or ".join(dict.fromkeys(bridge.source for bridge in able))
+        raise UsageError(f"'{path}' is written from {listed}, not from {source.name}")
+    return found
 
 
 def graph_suffixes() -> tuple[str, ...]:
@@ -157,7 +171,8 @@ def writer_of(path: str) -> Format:
     """The format that a model is written in, by the name. Raises UsageError where it tells none."""
 
     def matches(one: Format, name: str) -> int:
-        return max((len(suffix) for suffix in one.writes if name.endswith(suffix)), default=0)
+        written = one.writes or (one.suffixes if one.bridges else ())
+        return max((len(suffix) for suffix in written if name.endswith(suffix)), default=0)
 
     found = _longest(path, matches)
     if found is None:

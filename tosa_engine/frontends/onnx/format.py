@@ -22,16 +22,15 @@ def dimension(text: str) -> tuple[str, int]:
 
 OPTIONS: Final = (
     Option(
-        "shape",
-        "of an ONNX or a TFLite model: the shape of an input, in place of the declared one; may be given several times",
+        "shape", "of ONNX, Common IR, TFLite: an input's shape for the declared one; may be given several times",
         parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
     ),
     Option(
-        "dim", "of an ONNX model: the extent of a dimension that has a name; may be given several times",
+        "dim", "of ONNX and Common IR: the extent of a dimension that has a name; may be given several times",
         parse=dimension, metavar="NAME=N", repeated=True,
     ),
     Option(
-        "constant", "of an ONNX model: an input is a constant, a number or an array; may be given several times",
+        "constant", "of ONNX and Common IR: an input is a constant, a number or an array; may be given several times",
         parse=pair, metavar="INPUT=N|X.npy", repeated=True,
     ),
 )  # fmt: skip

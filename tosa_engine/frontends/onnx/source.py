@@ -55,7 +55,7 @@ class ModelSource(Source):
             raise FileNotFoundError(2, "no such model", str(path))
 
     @cached_property
-    def _model(self) -> Any:
+    def model(self) -> Any:
         return read_model(self.path)
 
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
@@ -69,7 +69,7 @@ class ModelSource(Source):
 
     def _mapped(self, *, for_integers: bool) -> Graph:
         reader = TensorReader(self.path)
-        mapper = ModelMapper(self._model, reader, self.path.name, self.bindings, for_integers=for_integers)
+        mapper = ModelMapper(self.model, reader, self.path.name, self.bindings, for_integers=for_integers)
         graph = mapper.graph()
         if for_integers:
             spread(graph)
@@ -77,12 +77,12 @@ class ModelSource(Source):
 
     def hints(self) -> Mapping[str, QParams] | None:
         """What QuantizeLinear and its like say of tensors; None where the model has none of them."""
-        if not any(node.op_type.startswith(QUANTIZING) for node in self._model.graph.node):
+        if not any(node.op_type.startswith(QUANTIZING) for node in self.model.graph.node):
             return None
         tensors = self._mapped(for_integers=True).main.tensors
         return {name: tensor.quant for name, tensor in tensors.items() if tensor.quant is not None}
 
     def steps(self) -> Iterator[Step]:
-        model = self._model
+        model = self.model
         sets = ", ".join(f"{one.domain or 'ai.onnx'} {one.version}" for one in model.opset_import)
         yield Step("file", f"{len(model.graph.node)} nodes, operator sets {sets}")
