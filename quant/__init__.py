@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from . import metrics, report
     from .calibration.calibrate import Calibration, Scheme, attach, calibrate, from_statistics
     from .calibration.methods import Method
+    from .calibration.range_rules import RangeRule
     from .improve.post_training import Options, Result, quantize_from_samples
+    from .journal import Journal
     from .legalize.layers import LayerRule
     from .legalize.multiplier import MULTIPLIER_VERSION
     from .legalize.quantize import Report, quantize
 
 __all__ = [
-    "MULTIPLIER_VERSION", "Calibration", "LayerRule", "Method", "Options", "Report", "Result", "Scheme", "attach",
-    "calibrate", "dequantize_array", "from_statistics", "metrics", "quantize", "quantize_array",
-    "quantize_from_samples", "read_hints", "report", "sidecar", "write_hints",
+    "MULTIPLIER_VERSION", "Calibration", "Journal", "LayerRule", "Method", "Options", "RangeRule", "Report",
+    "Result", "Scheme", "attach", "calibrate", "dequantize_array", "from_statistics", "metrics", "quantize",
+    "quantize_array", "quantize_from_samples", "read_hints", "report", "sidecar", "write_hints",
 ]  # fmt: skip
 
 _MODULES = {
@@ -40,7 +42,9 @@ _HOMES = {
     "tosa_engine.qparams.arrays": ("dequantize_array", "quantize_array"),
     "quant.calibration.calibrate": ("Calibration", "Scheme", "attach", "calibrate", "from_statistics"),
     "quant.calibration.methods": ("Method",),
+    "quant.calibration.range_rules": ("RangeRule",),
     "quant.improve.post_training": ("Options", "Result", "quantize_from_samples"),
+    "quant.journal": ("Journal",),
     "quant.legalize.layers": ("LayerRule",),
     "quant.legalize.multiplier": ("MULTIPLIER_VERSION",),
     "quant.legalize.quantize": ("Report", "quantize"),

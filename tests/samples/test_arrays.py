@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tosa_engine import types
+from tosa_engine import serialize, types
+from tosa_engine.builder import Builder
 from tosa_engine.errors import DataError
 from tosa_engine.graph import Tensor
-from tosa_engine.samples.arrays import array_samples
+from tosa_engine.samples.arrays import RandomSamples, array_samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,3 +184,21 @@ def test_integers_for_a_real_input_are_numbers_where_that_is_asked_for(tmp_path:
     assert found.describe()["as_real"] is True
     with pytest.raises(DataError, match="got uint8; --as-real takes integers as the numbers that they are"):
         read(path)
+
+
+def test_random_integers_for_integer_inputs(command: Any, tmp_path: Path) -> None:
+    """Indices stay below the number of rows; bool is 0 or 1; other integers are what 8 bits hold."""
+    b = Builder()
+    indices = b.input(types.i32, (1, 6), "indices")
+    b.input(types.bool_, (4,), "mask")
+    b.input(types.i32, (2, 3), "other")
+    values = b.const(np.arange(15, dtype=np.float32).reshape(1, 5, 3))
+    b.output(b.op("ABS", b.op("GATHER", values, indices)))
+    serialize.write(b.graph(), tmp_path / "net.tosa")
+    done = command("quantize", tmp_path / "net.tosa", "--random", 3, "-o", tmp_path / "int.tosa")
+    assert done.code == 0, done.err
+    for _, sample in RandomSamples(20, 1, b.graph().inputs, {"indices": 5}).read(range(20)):
+        assert sample["indices"].dtype == sample["other"].dtype == np.int32
+        assert (sample["indices"].min() >= 0) & (sample["indices"].max() < 5)
+        assert sample["mask"].dtype == np.bool_
+        assert np.abs(sample["other"] + 0.5).max() <= 127.5

@@ -38,6 +38,23 @@ def test_class_folders_give_a_picture_of_each_class_in_turn(tmp_path: Path) -> N
     assert [round(255 * float(sample["x"].max())) for _, sample in found.read(range(4))] == [0, 0, 10, 20]
 
 
+def test_colours_in_the_order_that_the_network_takes(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from tosa_engine.errors import UsageError
+
+    Image.fromarray(np.full((4, 4, 3), (10, 20, 30), np.uint8)).save(tmp_path / "a.png")
+    for order, wanted in ((None, [10, 20, 30]), ("RGB", [10, 20, 30]), ("BGR", [30, 20, 10])):
+        how = Preparation((1.0, 2.0, 3.0), (2.0,), None, None, order)
+        found = image_samples(tmp_path, INPUT, how)
+        ((_, sample),) = found.read([0])
+        assert sample["x"][0, :, 0, 0].tolist() == [(v - m) / 2 for v, m in zip(wanted, (1, 2, 3), strict=True)]
+        assert f"channels {order or 'RGB'} as NCHW" in str(found)
+        assert found.describe()["channels"] == (order or "RGB")
+    with pytest.raises(UsageError, match="--image-channels BGR: 'x' has 1 channel"):
+        image_samples(tmp_path, [Tensor("x", types.fp32, (1, 1, 4, 4))], Preparation(order="BGR"))
+
+
 def test_what_is_done_to_pictures_is_printed_before_they_are_used(command: Any, tmp_path: Path) -> None:
     from quant_tools import Floats
 
@@ -45,12 +62,12 @@ def test_what_is_done_to_pictures_is_printed_before_they_are_used(command: Any, 
 
     f = Floats()
     serialize.write(f.outputs(f.op("ABS", [f.input((1, 3, 4, 4))], name="y")), tmp_path / "net.tosa")
-    flags = ("--image-size", "5x6", "--image-mean", "1,2,3", "--image-std", 4)
+    flags = ("--image-channels", "BGR", "--image-size", "5x6", "--image-mean", "1,2,3", "--image-std", 4)
     folder = classes(tmp_path / "pictures")
     done = command("quantize", tmp_path / "net.tosa", "--data", folder, *flags, "-o", tmp_path / "int.tosa")
     assert done.code == 0, done.err
     assert done.err.splitlines()[0] == (
-        "4 pictures in 2 class folders: resized to 5 x 6 (bilinear), 4 x 4 cut from the middle; channels RGB as NCHW; "
+        "4 pictures in 2 class folders: resized to 5 x 6 (bilinear), 4 x 4 cut from the middle; channels BGR as NCHW; "
         "(pixel - [1, 2, 3]) / [4]"
     )
 

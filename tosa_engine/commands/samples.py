@@ -39,6 +39,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "--image-std", type=list_of_numbers, metavar="S[,S]", help="what pixels are divided by; default: 255"
     )
     data.add_argument("--image-size", type=_size, metavar="HxW", help="scale to this, then cut the input's size")
+    data.add_argument(
+        "--image-channels", choices=("RGB", "BGR"), help="the order that the network takes colours in; default: RGB"
+    )
     data.add_argument("--image-layout", choices=("NHWC", "NCHW"), help="default: by the input's shape")
 
 
@@ -47,8 +50,7 @@ def check_data(args: argparse.Namespace, *, counted: bool = False) -> None:
 
     Raises UsageError.
     """
-    flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
-    images = [f"--image-{name}" for name, value in flags.items() if value is not None]
+    images = _picture_flags(args)
     if images and not args.data:
         raise UsageError(f"{' and '.join(images)}: there is no folder of pictures; give it with --data")
     if args.as_real and not args.data:
@@ -68,18 +70,38 @@ def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False
     inputs = graph.inputs
     if args.random:
         warn(["random numbers say nothing about the ranges of real data"])
-        return RandomSamples(args.random, args.seed, inputs)
+        return RandomSamples(args.random, args.seed, inputs, _rows_of_indices(graph))
     if not is_image_folder(args.data):
-        flags = {"mean": args.image_mean, "std": args.image_std, "size": args.image_size, "layout": args.image_layout}
-        given = [f"--image-{name}" for name, value in flags.items() if value is not None]
-        if given:
+        if given := _picture_flags(args):
             raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
         if is_loader(args.data) and not Path(args.data).exists():
             return LoaderSamples(args.data, inputs)
         return array_samples(args.data, inputs, integers=integers and not args.as_real, as_real=args.as_real)
-    how = Preparation(args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout)
+    how = Preparation(
+        args.image_mean or (0.0,), args.image_std or (255.0,), args.image_size, args.image_layout, args.image_channels
+    )
     found = image_samples(args.data, inputs, how)
     say(str(found), file=sys.stderr)
+    return found
+
+
+def _picture_flags(args: argparse.Namespace) -> list[str]:
+    """The flags about pictures that are given."""
+    names = ("mean", "std", "size", "channels", "layout")
+    return [f"--image-{name}" for name in names if getattr(args, f"image_{name}") is not None]
+
+
+def _rows_of_indices(graph: Graph) -> dict[str, int]:
+    """Of inputs that number the rows of a GATHER, as they are or reshaped: how many rows there are."""
+    block, found = graph.main, dict[str, int]()
+    stands_for = {name: name for name in block.inputs}
+    for op in block.operators:
+        if op.op in ("RESHAPE", "TRANSPOSE", "IDENTITY") and op.inputs[0] in stands_for:
+            stands_for[op.outputs[0]] = stands_for[op.inputs[0]]
+        shape = block.tensors[op.inputs[0]].shape if op.op == "GATHER" else None
+        if shape is not None and op.inputs[1] in stands_for:
+            name = stands_for[op.inputs[1]]
+            found[name] = min(shape[1], found.get(name, shape[1]))
     return found
 
 

@@ -13,7 +13,7 @@ import hashlib
 import os
 import zipfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..arrays import DAMAGED, Header, check_packing, check_size, read_header
 from ..errors import DataError
-from ..types import count
+from ..types import bool_, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,11 +139,16 @@ def array_samples(
 
 @dataclass(frozen=True)
 class RandomSamples:
-    """Normally distributed numbers, good for nothing but trying things out. Sample i depends on i and `seed` alone."""
+    """Normally distributed numbers, good for nothing but trying things out. Sample i depends on i and `seed` alone.
+
+    Integer inputs without QParams get integers: 0 or 1 for bool, below `below[name]` where they are indices, else those
+    that 8 bits hold.
+    """
 
     total: int
     seed: int
     inputs: Sequence[Tensor]
+    below: Mapping[str, int] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "random", "seed": self.seed}
@@ -151,7 +156,16 @@ class RandomSamples:
     def read(self, numbers: Iterable[int]) -> Iterator[tuple[int, Sample]]:
         for number in numbers:
             rng = np.random.default_rng([self.seed, number])
-            yield number, {t.name: rng.normal(size=t.shape or ()).astype(np.float32) for t in self.inputs}
+            yield number, {t.name: self._of(t, rng) for t in self.inputs}
+
+    def _of(self, tensor: Tensor, rng: np.random.Generator) -> Array:
+        shape, dtype = tensor.shape or (), tensor.dtype
+        if dtype.is_float or tensor.quant is not None:
+            return rng.normal(size=shape).astype(np.float32)
+        low, high = (0, 2) if dtype is bool_ else (max(dtype.minimum, -128), min(dtype.maximum, 127) + 1)
+        if tensor.name in self.below:
+            low, high = 0, self.below[tensor.name]
+        return rng.integers(low, high, shape).astype(dtype.storage)
 
 
 def sha256(file: Path) -> str:

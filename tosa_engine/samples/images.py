@@ -33,13 +33,15 @@ class Preparation:
     """From pixels of 0 to 255 to what the network takes: (pixel - mean) / std, one number or one per channel.
 
     `layout` is NHWC or NCHW, None to see from the input's shape where the 1 or 3 channels are. Pictures are scaled
-    to `size` (height, width; None: that of the input) bilinearly, and the input's size is cut from the middle.
+    to `size` (height, width; None: that of the input) bilinearly, and the input's size is cut from the middle. `order`
+    of colours: RGB (None, too) or BGR; means and deviations are in the same order.
     """
 
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (255.0,)
     size: tuple[int, int] | None = None
     layout: str | None = None
+    order: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ImageSamples:
         mean, std = (", ".join(f"{v:g}" for v in values) for values in (how.mean, how.std))
         return (
             f"{len(self.files)} pictures{where}: resized to {size[0]} x {size[1]} (bilinear){cut}; channels "
-            f"{MODES[channels]} as {self.layout}; (pixel - [{mean}]) / [{std}]"
+            f"{_ordered(channels, how.order)} as {self.layout}; (pixel - [{mean}]) / [{std}]"
         )
 
     @property
@@ -75,6 +77,7 @@ class ImageSamples:
         return {
             "kind": "images",
             "mean": list(how.mean), "std": list(how.std), "size": how.size and list(how.size), "layout": self.layout,
+            "channels": how.order or "RGB",
             "files": [
                 {"name": file.relative_to(self.folder).as_posix(), "sha256": sha256(file)} for file in self.files
             ],
@@ -88,6 +91,8 @@ class ImageSamples:
         shape = self.tensor.shape or ()
         height, width, channels = _dimensions(shape, self.layout)
         pixels = _pixels(file, (height, width), self.preparation.size, MODES[channels])
+        if self.preparation.order == "BGR":
+            pixels[..., :3] = pixels[..., 2::-1].copy()
         mean, std = (np.asarray(v, np.float64) for v in (self.preparation.mean, self.preparation.std))
         prepared = ((pixels.reshape(height, width, channels) - mean) / std).astype(np.float32)
         if self.layout == "NCHW":
@@ -129,10 +134,17 @@ def image_samples(path: str | os.PathLike[str], inputs: Sequence[Tensor], prepar
     for name, values in (("mean", preparation.mean), ("std", preparation.std)):
         if len(values) not in (1, channels):
             raise UsageError(f"--image-{name} has {len(values)} numbers; '{tensor.name}' has {channels} channels")
+    if preparation.order == "BGR" and channels == 1:
+        raise UsageError(f"--image-channels BGR: '{tensor.name}' has 1 channel")
     if 0.0 in preparation.std:
         raise UsageError("--image-std can't be 0")
     folder = Path(path)
     return ImageSamples(_pictures(folder) or _classes(folder), tensor, preparation, layout, folder)
+
+
+def _ordered(channels: int, order: str | None) -> str:
+    """The names of the channels in their order."""
+    return MODES[channels].replace("RGB", order or "RGB")
 
 
 def _layout(tensor: Tensor) -> str:
