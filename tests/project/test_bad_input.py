@@ -307,6 +307,15 @@ def test_an_archive_member_that_leaves_the_folder(fails, model: Path, tmp_path: 
     assert not (tmp_path.parent / "evil.dat").exists()
 
 
+def test_an_nnef_input_of_many_dimensions(command, tmp_path: Path) -> None:
+    shape = ", ".join(["2"] * 10_000)
+    text = f"version 1.0;\ngraph n(x) -> (y)\n{{\n    x = external(shape = [{shape}]);\n    y = relu(x);\n}}\n"
+    (tmp_path / "graph.nnef").write_text(text, encoding="utf-8")
+    outcome = command("check", tmp_path)
+    assert outcome.code == 6
+    assert "10000 dimensions, at most 32 are read" in outcome.err
+
+
 def test_an_unknown_nnef_operator(fails, model: Path) -> None:
     shown = "        r1 = rellu(n1);\n             ^"
     problem = "NNEF.A1: operation 'rellu' isn't declared, nor is it one of NNEF 1.0.4"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ....lower.views import shape_of
-from ....types import count
+from ....types import MAX_RANK, count
 from .. import updates
 from ..build import with_axis
 from ..files.variables import FORMATS, data_file, read_variable, to_storage
@@ -25,6 +25,8 @@ MAX_CONSTANT: Final = 1 << 28  # elements of one `constant`
 
 def _shape(b: NnefWriter, operation: Operation) -> Shape:
     shape: Shape = operation.arguments["shape"]
+    if len(shape) > MAX_RANK:
+        raise b.error(f"{len(shape)} dimensions, at most {MAX_RANK} are read")
     if any(extent < 1 for extent in shape):
         raise b.error(f"extents must be positive, got {list(shape)}")
     return shape
