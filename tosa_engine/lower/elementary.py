@@ -187,8 +187,12 @@ def relu(g: Writer, x: Tensor) -> Tensor:
 
 
 def division(g: Writer, x: Tensor, y: Tensor) -> Tensor:
-    """x / y as x * (1 / y)."""
-    return g.binary("MUL", x, g.unary("RECIPROCAL", y))
+    """x / y as x * (1 / y); of narrow floats in fp32, so that the result is rounded once."""
+    if x.dtype is types.fp32:
+        return g.binary("MUL", x, g.unary("RECIPROCAL", y))
+    wide = [g.operator("CAST", [t], shape_of(t), types.fp32) for t in (x, y)]
+    found = division(g, *wide)
+    return g.operator("CAST", [found], shape_of(found), x.dtype)
 
 
 def exact_division(g: Writer, x: Tensor, y: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import types
 from .composites import grouped
+from .elementary import division
 from .problems import Misfit
 from .views import shape_of
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def softmax(g: Writer, x: Tensor, axes: Sequence[int]) -> Tensor:
     """exp(x - max) / sum, over all `axes` together."""
-    if len(axes) == 1:
+    if len(axes) == 1 and x.dtype is types.fp32:
         return grouped(g, "softmax", x, axis=axes[0])
     most = x
     for axis in axes:
@@ -28,7 +29,7 @@ def softmax(g: Writer, x: Tensor, axes: Sequence[int]) -> Tensor:
     total = exponentials = g.unary("EXP", g.binary("SUB", x, most))
     for axis in axes:
         total = g.reduce("REDUCE_SUM", total, axis)
-    return g.binary("MUL", exponentials, g.unary("RECIPROCAL", total))
+    return division(g, exponentials, total)
 
 
 def normalized(

@@ -59,8 +59,10 @@ def _exponential(g: Writer, x: Tensor, alpha: float) -> Tensor:
 
 
 def elu(call: Call) -> Value:
-    g, x = call.g, call.tensor(0)
-    return value_of(_by_sign(g, x, x, _exponential(g, x, call.attribute("alpha", 1.0))), call.element())
+    """In fp32: near 0 the difference to 1 would have few digits in a narrow format."""
+    g, x = call.g, call.cast(call.tensor(0), types.fp32)
+    found = _by_sign(g, x, x, _exponential(g, x, call.attribute("alpha", 1.0)))
+    return value_of(call.cast(found, call.tensor(0).dtype), call.element())
 
 
 def selu(call: Call) -> Value:
