@@ -173,6 +173,7 @@ class Graph:
 
     `warnings` is what the reader of its file found odd, each with its place. `record` says how it was made, if known.
     `spare` has quantization hints of tensors that may do without: accumulators.
+    `quantized`: the scales of a float graph's tensors are what the model computes with, and what has none is real.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -182,6 +183,7 @@ class Graph:
     warnings: list[str] = field(default_factory=list)
     record: Record | None = None
     spare: dict[str, QParams] = field(default_factory=dict)
+    quantized: bool = False
 
     @property
     def version_text(self) -> str:

@@ -202,6 +202,8 @@ class Attaching:
         producers, consumers = block.producers(), block.consumers()
         for name, quant in by_tensor.items():
             tensor, readers = block.tensors[name], consumers.get(name, [])
+            if ready.quantized and tensor.quant is not None and tensor.quant.bits == quant.bits:
+                continue
             named = tensor.source is None or tensor.source.name or name in block.outputs
             # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
             accumulator = name in producers and accumulates(producers[name])

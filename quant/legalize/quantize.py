@@ -111,7 +111,8 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     result is legal for profile PRO-INT (with EXT-INT16 where a tensor has 16 bits, EXT-INT4 where weights have 4,
     EXT-VARIABLE where there is state) at level 8K, and no REQUIRE can be violated.
     What writes a tensor of `floats` (names in the `prepared` graph) computes in fp32, with profile PRO-FP: it gets the
-    real numbers that integers stand for, and its result becomes integers where other operators read it.
+    real numbers that integers stand for, and its result becomes integers where other operators read it. In a graph
+    that is `quantized` so does what writes a tensor without QParams; a note names these tensors.
 
     Raises:
         Problems: (or the one problem itself) operators without an integer form, tensors without QParams, scales that
@@ -130,14 +131,50 @@ def unchecked(source: Graph, report: Report | None = None, floats: Iterable[str]
     """`quantize` of a `prepared` graph whose activations have 8 or 16 bits, without the check of its result: for
     networks that are tried and thrown away.
     """
+    chosen = frozenset(floats)
+    ctx = _legalized(source, chosen)
+    while source.quantized and (more := _without_scale(ctx)) != ctx.floats:
+        ctx = _legalized(source, more)
+    if own := sorted({ctx.source_name(name) for name in ctx.floats - chosen}):
+        ctx.notes.append(
+            f"{len(own)} tensors stay float, because the model has no scale for them, and no samples were given: "
+            f"{', '.join(own[:12])}{', ...' if len(own) > 12 else ''}"
+        )
+    raise_all(ctx.problems, "the graph can't be computed in integers:")
+    if report is not None:
+        report.notes += ctx.notes
+        report.lints += ctx.lints
+        report.margins.update(ctx.margins)
+        report.wide_accumulators |= ctx.wide_accumulators
+        report.accumulators.update(ctx.accumulators)
+        report.operands.update(ctx.operands)
+        report.inside |= ctx.inside
+    result = dead_code.run(ctx.writer.graph)
+    return composites.run(result) if ctx.floats else result
+
+
+def _without_scale(ctx: Context) -> frozenset[str]:
+    """The tensors that stay float, with those that are found to have no scale, and what operators make of these."""
+    if not ctx.unscaled:
+        return ctx.floats
+    found = {*ctx.floats, *ctx.unscaled}
+    for op in ctx.block.operators:  # in order: what reads such a tensor, up to a tensor with a scale
+        if any(name in found and name not in ctx.quant for name in op.inputs):
+            found.update(op.outputs)
+    return frozenset(found)
+
+
+def _legalized(source: Graph, floats: frozenset[str]) -> Context:
+    """All operators with their integer forms, and what is wrong with them."""
     block = source.main
     ctx = Context(
         block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
-        floats=frozenset(floats), spare=source.spare,
+        floats=floats, spare=source.spare,
     )  # fmt: skip
     _inputs(ctx)
     _no_infinity_left(ctx)
     found_chains = chains.find(ctx)
+    ctx.inside = found_chains.inside
     for op in block.operators:
         if is_constant(op) or any(out in found_chains.inside for out in op.outputs):
             continue
@@ -153,17 +190,7 @@ def unchecked(source: Graph, report: Report | None = None, floats: Iterable[str]
             ctx.problems += problem.problems if isinstance(problem, Problems) else [problem]
             _stand_in(ctx, op)
     _outputs(ctx)
-    raise_all(ctx.problems, "the graph can't be computed in integers:")
-    if report is not None:
-        report.notes += ctx.notes
-        report.lints += ctx.lints
-        report.margins.update(ctx.margins)
-        report.wide_accumulators |= ctx.wide_accumulators
-        report.accumulators.update(ctx.accumulators)
-        report.operands.update(ctx.operands)
-        report.inside |= found_chains.inside
-    result = dead_code.run(ctx.writer.graph)
-    return composites.run(result) if ctx.floats else result
+    return ctx
 
 
 def prepared(graph: Graph) -> Graph:

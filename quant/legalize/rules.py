@@ -51,9 +51,11 @@ class Context:
     margins: dict[str, float] = field(default_factory=dict)
     wide_accumulators: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
+    unscaled: set[str] = field(default_factory=set)  # those of `missing` that have no QParams
     reachable: dict[str, tuple[float, float]] = field(default_factory=dict)  # of tensors whose QParams are derived
     floats: frozenset[str] = frozenset()
     spare: Mapping[str, QParams] = field(default_factory=dict)
+    inside: frozenset[str] | set[str] = frozenset()  # what nobody stores, because a TABLE computes what is made of it
     as_real: dict[str, str] = field(default_factory=dict)
     as_stored: dict[str, Quantized] = field(default_factory=dict)
 
@@ -108,6 +110,7 @@ class Context:
             return found
         if name not in self.missing:
             self.missing.add(name)
+            self.unscaled.add(name)
             message = f"the tensor has no quantization parameters; calibrate the model{self.place(name)}"
             self.problems.append(DataError(message, label=refusals.RANGE, tensor=self.source_name(name)))
         return UNKNOWN

@@ -87,7 +87,7 @@ def _fits(one: Stored, port: Port, real: bool) -> bool:
 
     bits = _is_unsigned(one.dtype, port) or are_bits(one.dtype, port.tosa_type)
     floats = real and one.dtype.kind == "f"
-    return one.shape == port.shape and (one.dtype == port.dtype or bits or floats)
+    return one.shape == port.shape and (one.dtype == port.dtype or bits or floats or _is_long(one.dtype, port))
 
 
 def _values(one: Stored | Path, port: Port) -> Array:
@@ -102,7 +102,23 @@ def in_format(array: Array, port: Port) -> Array:
     """An array of a file in the format of an input or output, where it holds the format's bits."""
     from ..types import of_bits
 
+    if _is_long(array.dtype, port):
+        return _short(array, port)
     return array.view(port.dtype) if _is_unsigned(array.dtype, port) else of_bits(array, port.tosa_type)
+
+
+def _is_long(dtype: np.dtype[Any], port: Port) -> bool:
+    """Whether integers of 64 bits, as token ids are, come for an input or output of 32."""
+    return dtype.kind == "i" and dtype.itemsize == 8 and port.tosa_type.storage.kind == "i" and port.dtype.itemsize == 4
+
+
+def _short(array: Array, port: Port) -> Array:
+    """Integers of 64 bits that are values of a format of 32. Raises DataError for others."""
+    low, high = port.tosa_type.minimum, port.tosa_type.maximum
+    if array.size and not low <= array.min() <= array.max() <= high:
+        message = f"int64 values from {array.min()} to {array.max()} don't fit {port.tosa_type}"
+        raise DataError(message, label="DATA.int64", tensor=port.name)
+    return array.astype(port.dtype)
 
 
 def _is_unsigned(dtype: np.dtype[Any], port: Port) -> bool:

@@ -58,6 +58,8 @@ def _text(found: Summary) -> str:
     lines += [f"  {count:6} {name}" for name, count in found["types"].items()]
     lines.append(f"constants  {found['constant_bytes']:,} bytes")
     lines.append(f"MACs       {found['macs']:,}")
+    if found.get("notes"):
+        lines += [f"notes      {len(found['notes'])}", *(f"  {note}" for note in found["notes"])]
     if found["problems"]:
         lines.append(f"problems   {len(found['problems'])}, so some shapes are unknown")
         lines += [f"  {problem}" for problem in found["problems"]]
@@ -89,6 +91,8 @@ class _Inspect:
         graph = load_model(args)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
+        if graph.record is not None and graph.record.notes:
+            found["notes"] = graph.record.notes
         if args.plan:
             from ..plan.describe import facts
             from ..runtime.session import Session

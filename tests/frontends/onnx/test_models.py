@@ -262,3 +262,43 @@ def test_what_a_node_computes_in_another_layout_has_the_name_of_its_result(tmp_p
     (result,) = (op.outputs[0] for op in block.operators if op.op == "CONV2D")
     assert block.tensors[result].source_name == "c"
     assert {op.op: block.tensors[op.outputs[0]].source_name for op in block.operators}["SUB"] == "y"
+
+
+def test_what_a_quantized_model_has_no_scale_for_stays_float(tmp_path: Path, command: Callable[..., Outcome]) -> None:
+    """Sqrt before the first QuantizeLinear: the rest is integers, and `quantize` names what isn't."""
+    pytest.importorskip("quant")
+    nodes = [
+        helper.make_node("Sqrt", ["x"], ["root"]),
+        helper.make_node("QuantizeLinear", ["root", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Relu", ["d"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "s", "z"], ["qr"]),
+        helper.make_node("DequantizeLinear", ["qr", "s", "z"], ["y"]),
+    ]
+    path = written(tmp_path, model(nodes, {"x": [4]}, ["y"], {"s": np.float32(0.5), "z": np.int8(0)}))
+    out = tmp_path / "m.tosa"
+    done = command("quantize", path, "-o", out)
+    assert done.code == 0, done.err
+    assert "stay float, because the model has no scale for them, and no samples were given: " in done.err
+    assert "no scale for them" in command("inspect", out).out
+    graph = load(out)
+    x = np.float32([1, 4, 9, 10])
+    (found,) = oracle.run(graph, {"x": x}).values()
+    quant = graph.outputs[0].quant
+    assert quant is not None
+    assert (quant.scale[0], quant.zero_point[0]) == (0.5, 0)
+    assert found.tolist() == [2, 4, 6, 6]
+
+
+def test_arrays_of_int64_are_taken_where_they_fit(tmp_path: Path, command: Callable[..., Outcome]) -> None:
+    table = np.float32([[1, 2], [3, 4], [5, 6]])
+    node = helper.make_node("Gather", ["table", "ids"], ["y"])
+    path = written(tmp_path, model([node], {"ids": (TensorProto.INT64, [2])}, ["y"], {"table": table}))
+    out, ids = tmp_path / "y.npy", tmp_path / "ids.npy"
+    np.save(ids, np.array([2, 0]))
+    assert command("run", path, "-i", ids, "-o", out).code == 0
+    assert np.load(out).tolist() == [[5, 6], [1, 2]]
+    np.save(ids, np.array([2, 1 << 40]))
+    done = command("run", path, "-i", ids)
+    assert done.code == 6
+    assert done.err == "error: DATA.int64: int64 values from 2 to 1099511627776 don't fit i32 (tensor 'ids')\n"

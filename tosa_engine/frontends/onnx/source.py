@@ -67,17 +67,22 @@ class ModelSource(Source):
             graph.main.tensors[name].quant = quant
         return run_pipeline(graph)
 
+    @property
+    def _is_quantized(self) -> bool:
+        return any(node.op_type.startswith(QUANTIZING) for node in self.model.graph.node)
+
     def _mapped(self, *, for_integers: bool) -> Graph:
         reader = TensorReader(self.path)
         mapper = ModelMapper(self.model, reader, self.path.name, self.bindings, for_integers=for_integers)
         graph = mapper.graph()
         if for_integers:
             spread(graph)
+            graph.quantized = self._is_quantized
         return graph
 
     def hints(self) -> Mapping[str, QParams] | None:
         """What QuantizeLinear and its like say of tensors; None where the model has none of them."""
-        if not any(node.op_type.startswith(QUANTIZING) for node in self.model.graph.node):
+        if not self._is_quantized:
             return None
         tensors = self._mapped(for_integers=True).main.tensors
         return {name: tensor.quant for name, tensor in tensors.items() if tensor.quant is not None}
