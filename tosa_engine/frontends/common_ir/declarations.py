@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import Unsupported
+from .flatten import OWN
 from .kinds import BY_NAME, RENAMED
-from .to_onnx import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from .collections import DOMAIN, OPERATORS
 from .data import value_of
 from .document import UNSAID, Attribute, Function
 from .kinds import AnyKind, ListKind, MapKind, TensorKind, TupleKind, called
-from .rules import TYPE, RuleError
+from .rules import FORM, TYPE, RuleError
 from .shapes import Unifier
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .shapes import Known
     from .validity import Definition, Names
 
+OWN: Final = "ai.onnx"  # the domain of ONNX's own operators, "" in ONNX
+NEWEST: Final = 20  # the operator set of a model without operators
 DEEPEST: Final = 32
 MOST_NODES: Final = 200_000
 
@@ -75,6 +77,7 @@ class _Flattening:
     def __init__(self, root: Loaded, names: Mapping[int, Names]) -> None:
         self.root, self.names = root, names
         self.flat = Flat()
+        self.taken: set[str] = set()  # names of values
 
     def run(self, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Flat:
         document = self.root.document
@@ -88,7 +91,7 @@ class _Flattening:
             scope[one.name] = self._constant(sources.get(one.name, one.name), value, one.kind)
         self._nodes(document.nodes, scope, self.root, {}, "", sources, 0)
         for port in document.outputs:
-            self._output(port.kind, scope[port.name], document.file, port.name)
+            self._output(port.kind, scope[port.name], document.file, sources.get(port.name, port.name))
         return self.flat
 
     def _input(
@@ -102,6 +105,7 @@ class _Flattening:
         if not isinstance(kind, TensorKind) or kind.sparse:
             raise Unsupported(f"{place}: a {called(kind)} isn't known before the graph runs")
         self.flat.inputs.append((name, kind))
+        self.taken.add(name)
         shape = shapes.get(name)
         bound = Unifier(place)
         bound.extents.update(dims)
@@ -116,8 +120,9 @@ class _Flattening:
             kinds = kind.items if isinstance(kind, TupleKind) else [kind.item] * len(value)  # type: ignore[union-attr]
             return type(value)(self._constant(f"{name}_{i}", v, kinds[i]) for i, v in enumerate(value))
         assert isinstance(kind, TensorKind)
-        while name in self.flat.constants:
+        while name in self.taken:
             name += "_"
+        self.taken.add(name)
         self.flat.constants[name] = value
         return Single(name, kind.element, np.shape(value))
 
@@ -127,16 +132,29 @@ class _Flattening:
             kinds = kind.items if isinstance(kind, TupleKind) else [getattr(kind, "item", None)] * len(item)
             if len(kinds) != len(item) or isinstance(item, tuple) != isinstance(kind, TupleKind):
                 raise RuleError(TYPE, place, f"the output '{port}' isn't a {called(kind)}")
-            for one, inner in zip(kinds, item, strict=True):
+            for index, (one, inner) in enumerate(zip(kinds, item, strict=True)):
                 if one is None:
                     raise RuleError(TYPE, place, f"the output '{port}' isn't a {called(kind)}")
-                self._output(one, inner, place, port)
+                self._output(one, inner, place, f"{port}_{index}")
             return
         if not isinstance(item, Single) or not isinstance(kind, TensorKind) or kind.sparse:
             raise Unsupported(f"{place}: the output '{port}' is a {called(kind)}")
         if item.element not in (None, kind.element):
             raise RuleError(TYPE, place, f"the output '{port}' is a {called(kind)}, not of {item.element}")
-        self.flat.outputs.append((item.name, kind))
+        if item.name != port:  # a result of a function, or an item of a collection
+            version = next((one.version for one in self.flat.nodes if one.domain == OWN), NEWEST)
+            self._add(FlatNode("", "Identity", OWN, version, (item.name,), (port,), ()))
+        self.flat.outputs.append((port, kind))
+
+    def _add(self, node: FlatNode) -> None:
+        if len(self.flat.nodes) >= MOST_NODES:
+            raise Unsupported(f"{self.root.place}: has more than {MOST_NODES} nodes, with those of its functions")
+        for name in node.outputs:
+            if name in self.taken:
+                raise RuleError(FORM, self.root.place, f"two values are called '{name}' without functions")
+            if name:
+                self.taken.add(name)
+        self.flat.nodes.append(node)
 
     def _nodes(
         self, nodes: Sequence[Node], scope: dict[str, Item], home: Loaded, given: Mapping[str, Attribute],
@@ -165,9 +183,7 @@ class _Flattening:
         name = call.prefix + call.sources.get(call.node.name, call.node.name)
         outputs = [call.sources.get(one, one) for one in call.node.outputs]
         outputs = [call.prefix + one if one else "" for one in outputs]
-        if len(self.flat.nodes) >= MOST_NODES:
-            raise Unsupported(f"{self.root.place}: has more than {MOST_NODES} nodes, with those of its functions")
-        self.flat.nodes.append(
+        self._add(
             FlatNode(name, item.name, call.definition.domain, call.definition.version, _row(call),
                      tuple(outputs), call.node.attributes)
         )  # fmt: skip

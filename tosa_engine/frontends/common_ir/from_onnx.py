@@ -12,9 +12,10 @@ from ...errors import DataError, Unsupported
 from .data import data_of, scalar_text
 from .declarations import signature_of
 from .document import FORM_VERSION
+from .flatten import OWN
 from .kinds import NAME_OF
 from .rules import is_domain, is_identifier, markup_in
-from .to_onnx import OWN, UNNAMED
+from .to_onnx import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

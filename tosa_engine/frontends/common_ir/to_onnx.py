@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import Unsupported
 from ..onnx.model import package
 from .data import value_of
+from .flatten import NEWEST, OWN
 from .kinds import BY_NAME, ListKind, ScalarKind, TensorKind, called
 from .shapes import ANY
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from .document import Attribute, Document
     from .flatten import Flat, FlatNode
 
-OWN: Final = "ai.onnx"  # "" in ONNX
 UNNAMED: Final = "invalid.unnamed"  # the domain of a model that has none
-NEWEST: Final = 20  # the operator set of a model without operators
 LONGEST: Final = (1 << 31) - (1 << 20)  # bytes of tensors in a protobuf
 
 
