@@ -39,7 +39,9 @@ SHAPE_LIKE = {
     "CumProd": (1,), "CumSum": (1,), "DFT": (1, 2), "Dropout": (1, 2), "Expand": (1,), "GRU": (4,),
     "HammingWindow": (0,), "HannWindow": (0,), "If": (0,), "LSTM": (4,), "Loop": (0, 1), "MaxUnpool": (2,),
     "MelWeightMatrix": (0, 1, 2, 3, 4), "OneHot": (1,), "Pad": (1, 2, 3), "RNN": (4,), "Range": (0, 1, 2),
-    "Reshape": (1,), "Resize": (1, 2, 3), "STFT": (1, 3), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
+    "Reshape": (1,), "Resize": (1, 2, 3), "STFT": (1, 3),
+    "SequenceAt": (1,), "SequenceInsert": (2,), "SplitToSequence": (1,),
+    "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
     "Tile": (1,), "TopK": (1,), "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
     **{f"Reduce{kind}": (1,) for kind in (
         "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"
@@ -110,7 +112,8 @@ def _one(case: Any, path: Path, op: str, given: list[Any], expected: list[Any], 
         found = dict(zip(graph.main.outputs, session.run(None, ready), strict=True))
     else:
         found = oracle.run(graph, ready)
-    for name, wanted in zip(graph.main.outputs, expected, strict=True):
+    each = [one for whole in expected for one in (whole if isinstance(whole, list) else [whole])]
+    for name, wanted in zip(graph.main.outputs, each, strict=True):
         problem = _difference(found[name], _array(wanted), case)
         if problem:
             return f"output '{name}': {problem}"
@@ -121,10 +124,14 @@ def graph_of(case: Any, path: Path, op: str, given: list[Any]) -> tuple[Any, dic
     """The graph of a test whose model is at `path`, and the arrays of its inputs that are data."""
     names = [port.name for port in case.model.graph.input]
     fixed = [name for i, name in enumerate(_argument_names(case, op)) if i in SHAPE_LIKE.get(op, ()) and name in names]
-    constants, shapes, feeds = {}, {}, {}
+    constants: dict[str, Any] = {}
+    shapes, feeds = {}, {}
     for name, value in zip(names, given, strict=False):
-        if value is None or isinstance(value, list):
-            raise Unsupported(f"the input '{name}' is a sequence or nothing")
+        if value is None:
+            raise Unsupported(f"the input '{name}' is nothing")
+        if isinstance(value, list):
+            constants[name] = [_array(one) for one in value]
+            continue
         array = np.asarray(_array(value))
         if name in fixed:
             constants[name] = array

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import TosaEngineError
 from tosa_engine.frontends.onnx import evaluator
-from tosa_engine.frontends.onnx.operators import IMPOSSIBLE, OPERATORS
+from tosa_engine.frontends.onnx.operators import IMPOSSIBLE, OPERATORS, sequences
 from tosa_engine.frontends.onnx.source import ModelSource
 from tosa_engine.spec import is_constant
 
@@ -40,7 +40,7 @@ WITHOUT_TESTS: Final[Mapping[str, tuple[list[list[int]], dict[str, Any]]]] = {
     "MaxRoiPool": ([[1, 2, 6, 6], [3, 5]], {"pooled_shape": [2, 2]}),
     "ReduceLogSumExp": ([[2, 3]], {}),
 }
-DECIDED: Final = ("If", "Loop", "Scan")
+DECIDED: Final = ("If", "Loop", "Scan", *sequences.OPERATORS)
 
 
 def nodes() -> Any:

@@ -70,7 +70,9 @@ def _type_of(value: Value | None) -> bytes:
     from onnx import TypeProto
 
     proto = TypeProto()
-    if value is not None:
+    if value is not None and value.items is not None:
+        proto.sequence_type.elem_type.tensor_type.elem_type = value.element.code
+    elif value is not None:
         proto.tensor_type.elem_type = value.element.code
         for extent in value.shape:
             proto.tensor_type.shape.dim.add().dim_value = extent

@@ -18,7 +18,7 @@ from .values import Value, known
 from .writer import carrier_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ...graph import Tensor
     from ...types import Array, DType, Shape
@@ -53,6 +53,8 @@ def inputs(g: OnnxWriter, protos: Iterable[Any], bindings: Bindings) -> dict[str
 
 def _input(g: OnnxWriter, proto: Any, bindings: Bindings) -> Value:
     kind = proto.type.WhichOneof("value")
+    if kind == "sequence_type" and proto.name in bindings.constants:
+        return _known_sequence(g, proto, bindings.constants[proto.name])
     if kind != "tensor_type":
         raise Unsupported(
             f"{g.file}: input '{proto.name}' is a {str(kind).removesuffix('_type')}, TOSA has tensors only"
@@ -75,6 +77,14 @@ def _input(g: OnnxWriter, proto: Any, bindings: Bindings) -> Value:
     g.block.inputs.append(port.name)
     g.bound.add(port.name)
     return Value(element, shape, None, _numbers(g, port, element))
+
+
+def _known_sequence(g: OnnxWriter, proto: Any, given: Any) -> Value:
+    """A sequence that is a constant: a list of arrays. Raises UsageError."""
+    element = BY_CODE.get(proto.type.sequence_type.elem_type.tensor_type.elem_type)
+    if element is None or not isinstance(given, (list, tuple)):
+        raise UsageError(f"{g.file}: input '{proto.name}' is a sequence: a list of arrays makes it a constant")
+    return Value(element, (), items=tuple(known(np.asarray(one).astype(element.storage)) for one in given))
 
 
 def shape_of_port(file: str, proto: Any, bindings: Bindings) -> Shape:
@@ -159,9 +169,18 @@ def rescaled(
     )  # fmt: skip
 
 
+def spread(wanted: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+    """The elements of a sequence are outputs of their own, each with its number behind the name."""
+    for name, value in wanted:
+        if value.items is None:
+            yield name, value
+        else:
+            yield from ((f"{name}.{i}", item) for i, item in enumerate(value.items))
+
+
 def outputs(g: OnnxWriter, wanted: list[tuple[str, Value]]) -> None:
     """The model's outputs, each under its name."""
-    for name, value in wanted:
+    for name, value in spread(wanted):
         g.begin(name)
         tensor = g.tensor_of(value)
         if value.element.name in UNSIGNED:

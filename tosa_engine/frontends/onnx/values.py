@@ -25,6 +25,7 @@ class Value:
     tensor: Tensor | None = None
     real: Tensor | None = None  # of integers that stand for real numbers, in a graph that is to become integers
     quant: QParams | None = None
+    items: tuple[Value, ...] | None = None  # of a sequence
 
     @property
     def is_known(self) -> bool:

@@ -42,6 +42,8 @@ class OnnxWriter(Writer):
         """The tensor of a value; a known one becomes a constant. Raises Unsupported where TOSA can't hold it."""
         if value.tensor is not None:
             return value.tensor
+        if value.items is not None:
+            raise Unsupported("a sequence where TOSA has tensors only")
         if value.real is not None and value.quant is not None:
             raise Unsupported("an operator without a rule for integers with a scale reads quantized values")
         assert value.data is not None

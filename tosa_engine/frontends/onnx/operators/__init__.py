@@ -24,6 +24,7 @@ from . import (
     reductions,
     resize,
     sampling,
+    sequences,
 )
 from .contrib import FLOATING
 from .contrib_quantized import QUANTIZED
@@ -41,7 +42,7 @@ OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
         activation, control, convolution, elementwise, indexing, integer_products, integers, layout, linear,
-        normalization, pooling, quantization, recurrent, reductions, resize, sampling,
+        normalization, pooling, quantization, recurrent, reductions, resize, sampling, sequences,
     )
     for name, operator in family.OPERATORS.items()
 } | {**FLOATING, **QUANTIZED}  # fmt: skip

@@ -11,8 +11,6 @@ RANDOM: Final = "random numbers"
 SHAPE: Final = "the shape of its result depends on data"
 STRINGS: Final = "strings"
 BITS: Final = "no operator of TOSA sees the bits of a number"
-SEQUENCE: Final = "its sequence isn't known before the graph runs"
-OPTIONAL: Final = "an optional value"
 
 _REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     RANDOM: (
@@ -22,11 +20,6 @@ _REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     STRINGS: ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
     BITS: ("BitCast",),
     "pictures as files": ("ImageDecoder",),
-    SEQUENCE: (
-        "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
-        "SequenceLength", "SplitToSequence",
-    ),
-    OPTIONAL: ("Optional", "OptionalGetElement", "OptionalHasElement"),
 }  # fmt: skip
 IMPOSSIBLE: Final[Mapping[tuple[str, str], str]] = {
     ("", name): reason for reason, names in _REASONS.items() for name in names
