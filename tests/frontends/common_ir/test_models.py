@@ -73,6 +73,13 @@ def test_sparse_initializers_become_dense(tmp_path: Path) -> None:
     assert run(written(tmp_path, document), x=[1, 2]) == {"y": [1, 9]}
 
 
+@pytest.mark.parametrize(("kind", "data", "name"), [("int64", 1, "w"), ({"list": "int64"}, [1], "w_0")])
+def test_scalars_are_no_operands(tmp_path: Path, kind: Any, data: Any, name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load(written(tmp_path, relu() | {"initializers": [{"name": "w", "type": kind, "data": data}]}))
+    assert str(caught.value) == f"CIR.TYPE: net.cir.json: '{name}' is int64: a scalar is a tensor of shape []"
+
+
 def test_what_isnt_static_is_refused(tmp_path: Path) -> None:
     document = graph([node("n", "Relu", ["x"], ["y"])], {"x": {"list": tensor(2)}})
     with pytest.raises(

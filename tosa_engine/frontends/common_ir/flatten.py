@@ -119,7 +119,8 @@ class _Flattening:
         if isinstance(value, list | tuple):
             kinds = kind.items if isinstance(kind, TupleKind) else [kind.item] * len(value)  # type: ignore[union-attr]
             return type(value)(self._constant(f"{name}_{i}", v, kinds[i]) for i, v in enumerate(value))
-        assert isinstance(kind, TensorKind)
+        if not isinstance(kind, TensorKind):
+            raise RuleError(TYPE, self.root.place, f"'{name}' is {called(kind)}: a scalar is a tensor of shape []")
         while name in self.taken:
             name += "_"
         self.taken.add(name)
