@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -176,10 +177,14 @@ def _peer(row: Row, model: Path, group: Sequence[Case], scratch: Path, bits: int
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     try:
+        before, model = Path.cwd(), model.resolve()
+        os.chdir(scratch)  # it leaves files where it is
         try:
             quant_pre_process(str(model), str(prepared))
         except Exception:  # noqa: BLE001  # its inference of shapes gives up on some models
             quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
+        finally:
+            os.chdir(before)
         quantize_static(
             str(prepared), str(made), _Reader(group), quant_format=QuantFormat.QDQ, per_channel=True,
             activation_type=QuantType.QInt8 if bits == 8 else QuantType.QInt16, weight_type=QuantType.QInt8,

@@ -178,8 +178,8 @@ def test_an_input_that_is_no_array_file(fails, add: Path) -> None:
 
 
 def test_a_wrong_dtype(fails, add: Path, tmp_path: Path) -> None:
-    np.savez(tmp_path / "io.npz", a=ADDENDS["a"].astype(np.int64), b=ADDENDS["b"])
-    message = "wrong input: wanted int32[2, 3] for i32, got int64[2, 3] (tensor 'a')"
+    np.savez(tmp_path / "io.npz", a=ADDENDS["a"].astype(np.int16), b=ADDENDS["b"])
+    message = "wrong input: wanted int32[2, 3] for i32, got int16[2, 3] (tensor 'a')"
     fails("run", add, "-i", tmp_path / "io.npz", code=6, message=message)
 
 

@@ -160,7 +160,7 @@ def test_convert_writes_tosa(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("x.onnx", "can't tell what to write to '{}' by its name: .nnef, .nnef.tgz, .nnef.tar.gz, .tar, .tosa, .json"),
+        ("x.onnx", "'{}' is written from Common IR, not from NNEF"),
         ("folder.nnef", "'{}' is a folder without graph.nnef: nothing is written over it"),
         ("file.nnef", "'{}' is a file, not a folder"),
     ],

@@ -249,6 +249,7 @@ def test_unsigned_and_wide_integers_at_the_border(tmp_path: Path) -> None:
     graph = load(written(tmp_path, model(nodes, ports, ["b", "j"])))
     assert [str(t.dtype) for t in (*graph.inputs, *graph.outputs)] == ["i8", "i32", "i8", "i32"]
     bits = np.array([1, 127, 200], np.uint8).view(np.int8)
+    assert graph.warnings == ["m.onnx: 'j' is int64 in the model and computed in int32: results beyond it wrap"]
     found = oracle.run(graph, {"a": bits, "i": np.array([7], np.int32)})
     assert found["b"].view(np.uint8).tolist() == [2, 254, 144]
     assert found["j"].tolist() == [14]

@@ -165,7 +165,7 @@ def test_names_with_any_characters(tmp_path) -> None:
 
 @shared
 def test_broken_files_are_one_error_each(tmp_path) -> None:
-    """More of them: `python tests/fuzz/fuzz_commands.py`."""
+    """Damage anywhere in the file: a typed error, or a model that still has a meaning."""
     data = (SHARED / "perf_tflite/tflite_micro_speech/model.tflite").read_bytes()
     for seed in range(12):
         r, broken = random.Random(seed), bytearray(data)

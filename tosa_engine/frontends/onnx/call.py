@@ -140,6 +140,8 @@ class Call:
     def wrapped(self, x: Tensor, element: Element) -> Value:
         """Results in i32 as values of an integer type, modulo its range as numpy computes."""
         g = self.g
+        if element.storage.itemsize * 8 > types.i32.bits or element.maximum > types.i32.maximum:
+            g.note_narrowing(x, element)
         if element.carrier is types.i32 and not element.minimum and element.maximum < types.i32.maximum:
             x = g.operator("BITWISE_AND", [x, number(g, element.maximum, x)], shape_of(x))
         elif element.carrier is types.i8 and element.storage != np.int8:

@@ -59,6 +59,10 @@ class ModelMapper:
         scope.map_nodes(graph.node, wanted, problems)
         raise_all(problems, f"{self.file}: {len(problems)} problems")
         ports.outputs(self.writer, [(name, scope.value(name)) for name in wanted])
+        self.writer.graph.warnings += [
+            f"{self.file}: '{name}' is {element} in the model and computed in int32: results beyond it wrap"
+            for name, element in self.writer.narrowed.items()
+        ]
         return self.writer.graph
 
     def schema(self, op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:

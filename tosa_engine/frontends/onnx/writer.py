@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ...types import Array
 
 MAX_EXTENT: Final = (1 << 31) - 1
+# operators on integers whose result may need more bits than their operands have
+GROWING: Final = ("ADD", "SUB", "MUL", "LOGICAL_LEFT_SHIFT", "REDUCE_SUM", "REDUCE_PRODUCT")
 
 
 class OnnxWriter(Writer):
@@ -30,6 +32,7 @@ class OnnxWriter(Writer):
         self.graph = new_graph(file)
         super().__init__(self.graph.main)
         self.bound: set[str] = set()
+        self.narrowed: dict[str, Element] = {}
         self._start = 0
 
     def begin(self, stem: str) -> None:
@@ -52,6 +55,12 @@ class OnnxWriter(Writer):
             raise Unsupported(f"a tensor of shape {list(value.shape)} has no elements, TOSA needs one at least")
         value.tensor = self.const(carried(value.data, value.element), carrier)
         return value.tensor
+
+    def note_narrowing(self, x: Tensor, element: Element) -> None:
+        """Arithmetic of 64 bits is done in 32: nobody has proved that its results fit."""
+        producer = self.producers.get(x.name)
+        if producer is not None and producer.op in GROWING and self.stem not in self.narrowed:
+            self.narrowed[self.stem] = element
 
     def finish(self, name: str, value: Value) -> None:
         """`value` is called `name` in the model: its tensor takes the name and the place, unless it has a name."""
