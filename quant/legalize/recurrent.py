@@ -63,9 +63,13 @@ def _recurrent(block: Block) -> list[Operator]:
 
 
 def _weights(block: Block, op: Operator) -> bytes:
-    """What stands for the values of the constant that an operator multiplies a tensor by; empty without one."""
+    """What stands for the values of the constant that an operator multiplies a tensor by; empty without one, and for
+    values that are all equal: these add or average, as two averages of one size do.
+    """
     constants = [data for name in op.inputs[:2] if (data := block.tensors[name].data) is not None]
-    return sha256(constants[0].tobytes()).digest() if accumulates(op) and len(constants) == 1 else b""
+    if not accumulates(op) or len(constants) != 1 or (constants[0] == constants[0].reshape(-1)[0]).all():
+        return b""
+    return sha256(constants[0].tobytes()).digest()
 
 
 def _around(block: Block, products: Iterable[Operator]) -> set[str]:
