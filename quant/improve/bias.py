@@ -19,7 +19,7 @@ from tosa_engine.spec import traits_of
 from ..journal import Journal
 from ..legalize.weights import own_constant
 from ..pieces import Pieces, Plans
-from .runs import ChangingNetwork, distance, held_back, judged_tensors, runs_of, subgraph_for
+from .runs import ChangingNetwork, decibels_gained, distance, held_back, judged_tensors, runs_of, subgraph_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ class Correction:
 
     def __str__(self) -> str:
         verdict = "kept" if self.kept else "dropped"
-        gain = 10 * np.log10(self.before / self.after) if self.after > 0 < self.before else 0.0
+        gain = decibels_gained(self.before, self.after)
         return (
             f"{self.layer}: bias corrected by up to {self.largest:.3g}, {gain:+.2f} dB on held-back samples: {verdict}"
         )

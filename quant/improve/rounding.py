@@ -37,7 +37,7 @@ from ..legalize.weights import (
     usable,
 )
 from ..pieces import Pieces
-from .runs import ChangingNetwork, runs_of
+from .runs import ChangingNetwork, decibels_gained, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Rounded:
         if self.skipped:
             return f"{self.layer}: rounded to the nearest, {self.skipped}"
         share = 100 * self.moved / max(self.weights, 1)
-        gain = 10 * np.log10(self.nearest / self.found) if self.found > 0 < self.nearest else 0.0
+        gain = decibels_gained(self.nearest, self.found)
         return f"{self.layer}: {share:.1f} % of the weights rounded the other way, {gain:.1f} dB less error"
 
 

@@ -139,6 +139,11 @@ class ChangingNetwork:
         return self.graph.main.producers()[self.report.accumulators[out].name]
 
 
+def decibels_gained(before: float, after: float) -> float:
+    """What two errors in parts of the signal's power are apart in dB; 0 where either is zero."""
+    return float(10 * np.log10(before / after)) if after > 0 < before else 0.0
+
+
 def distance(reference: Pieces, integers: ChangingNetwork, runs: Runs) -> float:
     """The mean square of the difference of all outputs, in parts of the float outputs' own mean square."""
     error, power = 0.0, 0.0

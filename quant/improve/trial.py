@@ -22,7 +22,7 @@ from ..journal import Journal
 from ..legalize.quantize import prepared
 from ..pieces import Pieces, Plans
 from .channels import channels_of, scale
-from .runs import ChangingNetwork, SamplePart, distance, judged_tensors, runs_of, subgraph_for
+from .runs import ChangingNetwork, SamplePart, decibels_gained, distance, judged_tensors, runs_of, subgraph_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class Scaled:
         return self.after < self.before
 
     def __str__(self) -> str:
-        gain = 10 * np.log10(self.before / self.after) if self.after > 0 < self.before else 0.0
+        gain = decibels_gained(self.before, self.after)
         verdict = "kept" if self.kept else "dropped"
         return (
             f"{self.layer}: {self.channels} of {self.size} channels scaled by up to 2^{self.most:.0f}, "
