@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from import_order import MAY_IMPORT
 
 from tosa_engine import cli, errors
 
@@ -105,18 +105,6 @@ def test_what_is_not_in_the_repository_is_found(word: str) -> None:
     assert not is_there(word)
 
 
-def may_import() -> dict[str, set[str]]:
-    """The table of test_architecture.py."""
-    spec = importlib.util.spec_from_file_location("architecture", Path(__file__).with_name("test_architecture.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # classes look there
-    spec.loader.exec_module(module)
-    found: dict[str, set[str]] = module.MAY_IMPORT
-    return found
-
-
 def test_the_picture_of_imports_is_that_of_the_table() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Import order\n")[1]
     lines = [line.partition("#")[0].split() for line in text.split("```")[1].strip().splitlines()]
@@ -125,7 +113,7 @@ def test_the_picture_of_imports_is_that_of_the_table() -> None:
         for i, line in enumerate(lines)
         for room in line
     }
-    table = {room: below for room, below in may_import().items() if room not in ("tosa_engine", "quant")}
+    table = {room: below for room, below in MAY_IMPORT.items() if room not in ("tosa_engine", "quant")}
     assert set(level) == {*table, "quant"}
     assert level["quant"] == 0
     assert [(room, other) for room in table for other in table[room] - {room} if level[other] <= level[room]] == []
