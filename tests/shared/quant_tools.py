@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quant import LayerRule, Options, quantize_from_samples
 from quant.legalize.quantize import quantize
 from quant.ranges import activation_qparams
 from tosa_engine import oracle, types
@@ -13,7 +14,7 @@ from tosa_engine.graph import Graph, Location, Operator, QParams, Tensor, new_gr
 from tosa_engine.infer import infer
 from tosa_engine.lower.composites import grouped
 from tosa_engine.lower.writer import Writer
-from tosa_engine.qparams.arrays import dequantize_array
+from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,6 +120,19 @@ def errors(graph: Graph, *, seed: int = 0, rounds: int = 4, skip: Sequence[str] 
 def real(stored: Array, quant: QParams | None) -> Array:
     assert quant is not None
     return dequantize_array(stored, quant).astype(np.float32)
+
+
+def quality(graph: Graph, samples: Sequence[Mapping[str, Array]], *rules: LayerRule) -> tuple[float, list[str]]:
+    """The SQNR in dB of `y` with default options and these rules, and the notes of what was made."""
+    made = quantize_from_samples(graph, samples, Options(rules=rules))
+    (into,), (out,) = made.graph.inputs, made.graph.outputs
+    assert into.quant is not None
+    signal = noise = 0.0
+    for sample in samples:
+        wanted = oracle.run(graph, sample)["y"]
+        found = oracle.run(made.graph, {"x": quantize_array(sample["x"], into.quant)})["y"]
+        signal, noise = signal + float((wanted**2).sum()), noise + float(((real(found, out.quant) - wanted) ** 2).sum())
+    return float(10 * np.log10(signal / noise)), made.notes
 
 
 def operators(graph: Graph) -> list[str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from quant_tools import Floats
+from quant_tools import Floats, quality
 
-from quant import LayerRule, Options, quantize_from_samples
+from quant import LayerRule
 from quant.legalize.quantize import prepared
 from quant.legalize.recurrent import find
 from quant.legalize.wider import usual
-from tosa_engine import oracle
 from tosa_engine.graph import Location
-from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -42,24 +40,9 @@ def network(shared: bool = True) -> Graph:
     return f.outputs(f.conv(state, HEAD, np.zeros(3, np.float32), name="y"))
 
 
-def sqnr(*rules: LayerRule) -> tuple[float, list[str]]:
-    """Of int8 with default options, and the notes."""
-    graph = network()
-    made = quantize_from_samples(graph, SAMPLES, Options(rules=rules))
-    into, out = made.graph.inputs[0].quant, made.graph.outputs[0].quant
-    assert into is not None
-    assert out is not None
-    signal = noise = 0.0
-    for sample in SAMPLES:
-        wanted = oracle.run(graph, sample)["y"]
-        found = dequantize_array(oracle.run(made.graph, {"x": quantize_array(sample["x"], into)})["y"], out)
-        signal, noise = signal + float((wanted**2).sum()), noise + float(((found - wanted) ** 2).sum())
-    return float(10 * np.log10(signal / noise)), made.notes
-
-
 def test_what_makes_the_state_has_int16_by_default() -> None:
-    wide, notes = sqnr()
-    narrow, _ = sqnr(LayerRule("*", "int8"))
+    wide, notes = quality(network(), SAMPLES)
+    narrow, _ = quality(network(), SAMPLES, LayerRule("*", "int8"))
     assert wide > narrow + 3
     assert notes[1:] == [TOLD]
 

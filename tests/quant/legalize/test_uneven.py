@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from quant_tools import Floats
+from quant_tools import Floats, quality
 
-from quant import LayerRule, Options, quantize_from_samples
+from quant import LayerRule
 from quant.legalize.quantize import prepared
 from quant.legalize.uneven import find
-from tosa_engine import oracle, types
-from tosa_engine.qparams.arrays import dequantize_array, quantize_array
+from tosa_engine import types
 
 if TYPE_CHECKING:
     from tosa_engine.graph import Graph
@@ -34,29 +33,14 @@ def network(mean: Any = MEAN, deviation: Any = DEVIATION) -> Graph:
     return f.outputs(f.conv(y, WEIGHTS, np.zeros(3, np.float32), name="y"))
 
 
-def sqnr(*rules: str) -> tuple[float, list[str]]:
-    """Of int8 with default options, and the notes."""
-    graph = network()
-    made = quantize_from_samples(graph, SAMPLES, Options(rules=tuple(LayerRule(*r.split("=")) for r in rules)))
-    into, out = made.graph.inputs[0].quant, made.graph.outputs[0].quant
-    assert into is not None
-    assert out is not None
-    signal = noise = 0.0
-    for sample in SAMPLES:
-        wanted = oracle.run(graph, sample)["y"]
-        found = dequantize_array(oracle.run(made.graph, {"x": quantize_array(sample["x"], into)})["y"], out)
-        signal, noise = signal + float((wanted**2).sum()), noise + float(((found - wanted) ** 2).sum())
-    return 10 * np.log10(signal / noise), made.notes
-
-
 def test_normalization_of_raw_measurements_has_int16_by_default() -> None:
-    found, notes = sqnr()
+    found, notes = quality(network(), SAMPLES)
     assert found > 35
     assert notes == ["precision: 2 layers int8, 1 int16 (less)", TOLD]
 
 
 def test_a_rule_has_the_last_word() -> None:
-    found, notes = sqnr("less=int8")
+    found, notes = quality(network(), SAMPLES, LayerRule("less", "int8"))
     assert found < 25
     assert len(notes) == 1
 
