@@ -24,10 +24,10 @@ from .registry import (
     writer_suffixes,
 )
 from .source import FileSource, Source, Step
-from .words import pair, shape_of_input
+from .words import SHAPE, pair
 
 __all__ = [
-    "GROUP", "Bridge", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "bridge_to", "format_of",
-    "formats", "graph_suffixes", "hint_file", "hint_suffixes", "is_model_folder", "model_help", "open_model",
-    "options_of", "pair", "read_hints", "shape_of_input", "write_graph", "write_hints", "writer_of", "writer_suffixes",
+    "GROUP", "SHAPE", "Bridge", "FileSource", "Format", "HintFile", "Option", "Source", "Step", "bridge_to",
+    "format_of", "formats", "graph_suffixes", "hint_file", "hint_suffixes", "is_model_folder", "model_help",
+    "open_model", "options_of", "pair", "read_hints", "write_graph", "write_hints", "writer_of", "writer_suffixes",
 ]  # fmt: skip

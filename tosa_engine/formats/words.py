@@ -1,6 +1,10 @@
-"""What follows the flags of several formats."""
+"""What several formats say about themselves: a flag that they share, and what follows flags."""
 
 from __future__ import annotations
+
+from typing import Final
+
+from .format import Option
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -18,3 +22,9 @@ def shape_of_input(text: str) -> tuple[str, tuple[int, ...]]:
     if min(extents, default=1) < 1:
         raise ValueError(text)
     return name, extents
+
+
+SHAPE: Final = Option(
+    "shape", "of ONNX, Common IR, TFLite: an input's shape for the declared one; may be given several times",
+    parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
+)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...formats import Format, Option, Source, pair, shape_of_input
+from ...formats import SHAPE, Format, Option, Source, pair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,10 +21,7 @@ def dimension(text: str) -> tuple[str, int]:
 
 
 OPTIONS: Final = (
-    Option(
-        "shape", "of ONNX, Common IR, TFLite: an input's shape for the declared one; may be given several times",
-        parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
-    ),
+    SHAPE,
     Option(
         "dim", "of ONNX and Common IR: the extent of a dimension that has a name; may be given several times",
         parse=dimension, metavar="NAME=N", repeated=True,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...formats import Format, Option, Source, shape_of_input
+from ...formats import SHAPE, Format, Source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES: Final = (".tflite",)
-OPTIONS: Final = (
-    Option(
-        "shape", "of a TFLite model: the shape of an input, in place of the declared one; may be given several times",
-        parse=shape_of_input, metavar="INPUT=N,N,...", repeated=True,
-    ),
-)  # fmt: skip
+OPTIONS: Final = (SHAPE,)
 
 
 def _open(path: Path, **options: Any) -> Source:
