@@ -156,10 +156,12 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.frontends.onnx": (
-        ("elements",),
+        ("elements", "nodes"),
         ("model", "values"),
         ("bodies", "writer"),
         ("call", "ports", "signature"),
+        ("arguments",),
+        ("rules",),
         ("evaluator",),
         ("operators",),
         ("hints", "mapping"),

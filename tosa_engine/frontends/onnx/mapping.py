@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, raise_all
 from . import bodies, evaluator, ports, signature
 from .call import Call
+from .nodes import domain_of, label_of, needed
 from .operators import IMPOSSIBLE, OPERATORS
 from .values import Value, known
 from .writer import OnnxWriter, value_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     Result = Value | Tensor | Array | None
 
-OWN: Final = ("", "ai.onnx")  # two names of one domain
 MOST_NODES: Final = 1_000_000  # that are mapped, with those of bodies and branches
 LONGEST_WAY: Final = 8
 
@@ -71,7 +71,7 @@ class ModelMapper:
         if key not in self._schemas:
             if not 0 < version <= signature.NEWEST_SET:
                 raise DataError(f"there is no operator set {version}")
-            self._schemas[key] = _schema(op, domain, version)
+            self._schemas[key] = signature.schema_of(op, domain, version)
         return self._schemas[key]
 
     def comes_from(self, value: Value, node: str, inputs: Iterable[Value | None]) -> None:
@@ -116,7 +116,7 @@ class Scope:
         for proto in graph.initializer:
             self.values[proto.name] = known(self.model.reader.array(proto, f"initializer '{proto.name}'"))
         for proto in graph.sparse_initializer:
-            self.values[proto.values.name] = known(dense(self.model.reader, proto))
+            self.values[proto.values.name] = known(self.model.reader.dense(proto))
 
     def map_nodes(self, nodes: Sequence[Any], wanted: Iterable[str], problems: list[TosaEngineError]) -> None:
         """Map what `wanted` needs. What has a problem is added to `problems`, what depends on it is left out."""
@@ -232,8 +232,8 @@ class Scope:
         if proto.type == AttributeProto.TENSOR:
             return self.model.reader.array(found, f"attribute '{proto.name}'")
         if proto.type == AttributeProto.SPARSE_TENSOR:
-            return dense(self.model.reader, found)
-        return _decoded(found)
+            return self.model.reader.dense(found)
+        return signature.decoded(found)
 
     def _at(self, problem: TosaEngineError, node: Any) -> TosaEngineError:
         """The problem at its node."""
@@ -253,79 +253,6 @@ class Scope:
             steps.append(node or f"'{at.tensor.name if at.tensor is not None else '?'}'")
             at = reads[0] if reads else None
         return " <- ".join(steps) + (" <- ..." if at is not None else "")
-
-
-def domain_of(name: str) -> str:
-    return "" if name in OWN else name
-
-
-def label_of(node: Any) -> str:
-    """A node as messages call it."""
-    name = node.name or next((f"of '{output}'" for output in node.output if output), "")
-    return f"{node.op_type} {name}".strip()
-
-
-def needed(nodes: Sequence[Any], wanted: Iterable[str]) -> list[Any]:
-    """The nodes that the values `wanted` depend on, in their order."""
-    names, found = set(wanted), []
-    for node in reversed(nodes):
-        if not names.isdisjoint(node.output):
-            found.append(node)
-            names.update(node.input)
-            names.update(_captured(node))
-    return found[::-1]
-
-
-def _captured(node: Any) -> set[str]:
-    """Names that the graphs among a node's attributes read."""
-    names: set[str] = set()
-    graphs = [graph for one in node.attribute for graph in ([one.g] if one.HasField("g") else [*one.graphs])]
-    while graphs:
-        graph = graphs.pop()
-        names.update(output.name for output in graph.output)
-        for inner in graph.node:
-            names.update(inner.input)
-            graphs += [g for one in inner.attribute for g in ([one.g] if one.HasField("g") else [*one.graphs])]
-    return names
-
-
-def dense(reader: TensorReader, proto: Any) -> Array:
-    """A SparseTensorProto as an array. Raises DataError."""
-    what = f"sparse tensor '{proto.values.name}'"
-    values, indices = reader.array(proto.values, what), reader.array(proto.indices, what)
-    shape = tuple(proto.dims)
-    if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) > 1 << 28:
-        raise DataError(f"{what} has shape {list(shape)}")
-    found = np.zeros(shape, values.dtype)
-    at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, shape)
-    try:
-        found[at] = values
-    except (IndexError, ValueError) as problem:
-        raise DataError(f"{what}: {problem}") from None
-    return found
-
-
-def _schema(op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
-    from onnx import defs, helper
-
-    try:
-        schema = defs.get_schema(op, version, domain)
-    except defs.SchemaError:
-        return None, {}
-    defaults = {}
-    for name, attribute in schema.attributes.items():
-        if attribute.default_value.type:
-            found = helper.get_attribute_value(attribute.default_value)
-            defaults[name] = _decoded(found)
-    return schema, defaults
-
-
-def _decoded(found: Any) -> Any:
-    if isinstance(found, bytes):
-        return found.decode(errors="replace")
-    if isinstance(found, (list, tuple)) or hasattr(found, "append"):
-        return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in found]
-    return found
 
 
 def _as_values(found: Any, call: Call) -> list[Value]:

@@ -70,6 +70,21 @@ class TensorReader:
         except (ValueError, TypeError, KeyError, OverflowError) as problem:
             raise DataError(f"{self._file}: {what} is damaged: {problem}") from None
 
+    def dense(self, proto: Any) -> Array:
+        """A SparseTensorProto as an array. Raises DataError."""
+        what = f"sparse tensor '{proto.values.name}'"
+        values, indices = self.array(proto.values, what), self.array(proto.indices, what)
+        shape = tuple(proto.dims)
+        if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) > 1 << 28:
+            raise DataError(f"{what} has shape {list(shape)}")
+        found = np.zeros(shape, values.dtype)
+        at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, shape)
+        try:
+            found[at] = values
+        except (IndexError, ValueError) as problem:
+            raise DataError(f"{what}: {problem}") from None
+        return found
+
     @staticmethod
     def _own(proto: Any, shape: tuple[int, ...]) -> Array:
         from onnx import numpy_helper

@@ -14,6 +14,29 @@ if TYPE_CHECKING:
 NEWEST_SET: Final = (1 << 31) - 1  # beyond, the package takes no number
 
 
+def schema_of(op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
+    from onnx import defs, helper
+
+    try:
+        schema = defs.get_schema(op, version, domain)
+    except defs.SchemaError:
+        return None, {}
+    defaults = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.type:
+            found = helper.get_attribute_value(attribute.default_value)
+            defaults[name] = decoded(found)
+    return schema, defaults
+
+
+def decoded(found: Any) -> Any:
+    if isinstance(found, bytes):
+        return found.decode(errors="replace")
+    if isinstance(found, (list, tuple)) or hasattr(found, "append"):
+        return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in found]
+    return found
+
+
 def check_attributes(node: Any, schema: Any) -> None:
     """Raise GraphError for attributes of another kind than the operator has, and for those that it needs and aren't
     there. Attributes that the operator doesn't have are left alone.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from . import (
     activation,
     control,
+    conversion,
     convolution,
     elementwise,
     indexing,
@@ -23,6 +24,7 @@ from . import (
     recurrent,
     reductions,
     resize,
+    rounding,
     sampling,
     sequences,
 )
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
     ("", name): operator
     for family in (
-        activation, control, convolution, elementwise, indexing, integer_products, integers, layout, linear,
-        normalization, pooling, quantization, recurrent, reductions, resize, sampling, sequences,
+        activation, control, conversion, convolution, elementwise, indexing, integer_products, integers, layout, linear,
+        normalization, pooling, quantization, recurrent, reductions, resize, rounding, sampling, sequences,
     )
     for name, operator in family.OPERATORS.items()
 } | {**FLOATING, **QUANTIZED}  # fmt: skip

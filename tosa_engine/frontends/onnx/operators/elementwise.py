@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic, selection and conversion of types, element by element.
+"""Arithmetic, comparisons, logic and selection, element by element.
 
 Shapes broadcast from the right. TOSA adds and multiplies integers as i32; results of narrower types wrap.
 """
@@ -14,10 +14,9 @@ from .... import types
 from ....errors import GraphError, Unsupported
 from ....graph import Tensor
 from ....lower import elementary as lower
-from ....lower.layout import tiled
 from ....lower.views import shape_of
 from ....lower.writer import FLOAT_MAX
-from ..elements import BOOL, DOUBLE, FLOAT, Element
+from ..elements import BOOL
 from ..values import Value
 from ..writer import value_of
 
@@ -57,62 +56,6 @@ def divide(call: Call) -> Value:
         with np.errstate(divide="ignore"):
             return result(call, call.g.binary("MUL", x, call.g.const(1 / y.data.astype(np.float64), types.fp32)))
     return result(call, lower.division(call.g, x, y))
-
-
-def remainder(call: Call) -> Value:
-    """x - y * q; q rounds towards zero with `fmod`, down without it."""
-    g, (x, y) = call.g, numbers(call, 0, 1)
-    shape = tuple(np.broadcast_shapes(shape_of(x), shape_of(y)))
-    towards_zero = bool(call.attribute("fmod", 0))
-    if not call.element().is_integer:
-        return result(call, _remainder_of_floats(g, x, y, towards_zero=towards_zero))
-    rest = g.binary("SUB", x, g.binary("MUL", y, g.operator("INTDIV", [x, y], shape)))
-    if towards_zero:
-        return result(call, rest)
-    zero = lower.number(g, 0, rest)
-    differ = g.operator("LOGICAL_XOR", [_less(g, rest, zero), _less(g, y, zero)], shape, types.bool_)
-    some = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", rest, zero))
-    wrong = lower.compared(g, "LOGICAL_AND", differ, some)
-    return result(call, lower.chosen(g, wrong, g.binary("ADD", rest, y), rest))
-
-
-def _remainder_of_floats(g: Writer, x: Tensor, y: Tensor, *, towards_zero: bool) -> Tensor:
-    """|x| - |y| * floor(|x| / |y|), brought between 0 and |y|, since the quotient may be one too large or too small.
-
-    A finite number keeps its value modulo infinity.
-    """
-    size, step = g.unary("ABS", x), g.unary("ABS", y)
-    endless = lower.compared(g, "EQUAL", step, lower.number(g, math.inf, step))
-    quotient = g.unary("FLOOR", lower.division(g, size, step))
-    rest = g.binary("SUB", size, g.binary("MUL", step, quotient))
-    rest = lower.chosen(g, _less(g, rest, lower.number(g, 0.0, rest)), g.binary("ADD", rest, step), rest)
-    rest = lower.chosen(g, lower.compared(g, "GREATER_EQUAL", rest, step), g.binary("SUB", rest, step), rest)
-    kept = lower.chosen(g, _less(g, size, step), _spread(g, size, rest), rest)
-    rest = lower.chosen(g, endless, kept, rest)
-    zero = lower.number(g, 0.0, rest)
-    signed = lower.chosen(g, _less(g, x, zero), g.negate(rest), rest)
-    if towards_zero:
-        return signed
-    differ = g.operator("LOGICAL_XOR", [_less(g, x, zero), _less(g, y, zero)], shape_of(rest), types.bool_)
-    some = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", rest, zero))
-    return lower.chosen(g, lower.compared(g, "LOGICAL_AND", differ, some), g.binary("ADD", signed, y), signed)
-
-
-def _spread(g: Writer, x: Tensor, like: Tensor) -> Tensor:
-    return tiled(g, x, [n // m for m, n in zip(shape_of(x), shape_of(like), strict=True)])
-
-
-def _less(g: Writer, x: Tensor, y: Tensor) -> Tensor:
-    return lower.compared(g, "GREATER", y, x)
-
-
-def truncated(g: Writer, x: Tensor, *, towards_zero: bool = True) -> Tensor:
-    """Floats without their fraction."""
-    down = g.unary("FLOOR", x)
-    if not towards_zero:
-        return down
-    negative = _less(g, x, lower.number(g, 0.0, x))
-    return lower.chosen(g, negative, g.unary("CEIL", x), down)
 
 
 def compare(op: str, *, swapped: bool = False) -> Callable[[Call], Value]:
@@ -173,29 +116,17 @@ def negate(call: Call) -> Value:
     return result(call, call.g.binary("SUB", lower.number(call.g, 0, x), x))
 
 
+def less(g: Writer, x: Tensor, y: Tensor) -> Tensor:
+    return lower.compared(g, "GREATER", y, x)
+
+
 def sign(call: Call) -> Value:
     """NaN stays NaN."""
     g = call.g
     x = call.wide(0) if call.element().is_integer else call.tensor(0)
     zero, one, minus = (lower.number(g, n, x) for n in (0, 1, -1))
-    below = lower.chosen(g, _less(g, x, zero), minus, x)
+    below = lower.chosen(g, less(g, x, zero), minus, x)
     return result(call, lower.chosen(g, lower.compared(g, "GREATER", x, zero), one, below))
-
-
-def rounded(call: Call) -> Value:
-    """Halves go to the even neighbour."""
-    return value_of(to_even(call.g, call.tensor(0)), call.element())
-
-
-def to_even(g: Writer, x: Tensor) -> Tensor:
-    """floor(x + 1/2), one less where a half went up to an odd number."""
-    up = g.unary("FLOOR", lower.plus(g, x, 0.5))
-    half = lower.compared(g, "EQUAL", g.binary("SUB", up, x), lower.number(g, 0.5, x))
-    even = lower.times(g, g.unary("FLOOR", lower.times(g, up, 0.5)), 2.0)
-    odd = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", even, up))
-    near = lower.chosen(g, lower.compared(g, "LOGICAL_AND", half, odd), lower.plus(g, up, -1.0), up)
-    large = lower.compared(g, "GREATER", g.unary("ABS", x), lower.number(g, float(1 << 22), x))
-    return lower.chosen(g, large, x, near)
 
 
 def is_nan(call: Call) -> Value:
@@ -246,44 +177,6 @@ def _limit(call: Call, name: str, index: int) -> float | Tensor | None:
     return call.wide(index) if value.element.is_integer else call.tensor(index)
 
 
-def cast(call: Call) -> Value:
-    """CAST; floats lose their fraction on the way to integers, any number but 0 is true."""
-    wanted = call.element(1) if call.op == "CastLike" else call.element_of(call.attributes["to"])
-    return converted(call, call.value(0), wanted)
-
-
-def converted(call: Call, value: Value, wanted: Element) -> Value:
-    g, given = call.g, value.element
-    if value.data is not None:
-        return Value(wanted, value.shape, value.data.astype(wanted.storage))
-    if wanted is DOUBLE:
-        wanted = FLOAT
-    if wanted.carrier is None:
-        raise Unsupported(f"a cast to {wanted}, for which TOSA has no number format")
-    x = g.tensor_of(value)
-    if given is wanted:
-        return value
-    if wanted is BOOL:
-        return value_of(g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", x, lower.number(g, 0, x))))
-    if given is BOOL:
-        rank = len(shape_of(x))
-        one = g.scalar(1, wanted.carrier, rank)
-        return value_of(lower.chosen(g, x, one, g.scalar(0, wanted.carrier, rank)), wanted)
-    if given.is_float and wanted.is_integer:
-        whole = call.cast(truncated(g, call.cast(x, types.fp32)), types.i32)
-        return call.wrapped(whole, wanted)
-    if given.is_integer and wanted.is_integer:
-        return call.wrapped(call.cast(x, types.i32), wanted)
-    if given.is_integer:
-        x = call.cast(x, types.i32) if x.dtype is not types.i8 and x.dtype is not types.i16 else x
-        return value_of(call.cast(call.cast(x, types.fp32), wanted.carrier), wanted)
-    narrow = {types.fp8e4m3: 448.0, types.fp8e5m2: 57344.0}
-    x = call.cast(x, types.fp32) if x.dtype in narrow and wanted.carrier in narrow else x
-    if wanted.carrier in narrow and call.attribute("saturate", 1):
-        x = g.clamp(x, -narrow[wanted.carrier], narrow[wanted.carrier])
-    return value_of(call.cast(x, wanted.carrier), wanted)
-
-
 def same(call: Call) -> Sequence[Any]:
     """The input as it is. Dropout in inference, or of nothing: the mask is all true."""
     training = call.version >= 12 and call.has(2) and bool(call.scalar(2, "training_mode"))
@@ -303,8 +196,6 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Asinh": by(lower.asinh),
     "Atan": by(lower.atan),
     "Atanh": by(lower.atanh),
-    "Cast": cast,
-    "CastLike": cast,
     "Ceil": one_by_one("CEIL"),
     "Clip": clip,
     "Cos": one_by_one("COS"),
@@ -326,13 +217,11 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Max": fold_left("MAXIMUM"),
     "Mean": average,
     "Min": fold_left("MINIMUM"),
-    "Mod": remainder,
     "Mul": arithmetic("MUL"),
     "Neg": negate,
     "Not": one_by_one("LOGICAL_NOT"),
     "Or": logic("LOGICAL_OR"),
     "Reciprocal": one_by_one("RECIPROCAL"),
-    "Round": rounded,
     "Sign": sign,
     "Sin": one_by_one("SIN"),
     "Sinh": by(lower.sinh),

@@ -10,7 +10,8 @@ from .... import types
 from ....lower import elementary as lower
 from ....lower import integers
 from ....lower.views import shape_of
-from .elementwise import numbers, result, truncated
+from .elementwise import numbers, result
+from .rounding import truncated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from ....lower.axes import joined
 from ....lower.borders import padded
 from ....lower.elementary import chosen
 from ....lower.views import shape_of
-from ..evaluator import parts, sections, squeezed, target_shape, unsqueezed
+from ..arguments import parts, sections, squeezed, target_shape, unsqueezed
 from ..values import known
 from ..writer import value_of
 
