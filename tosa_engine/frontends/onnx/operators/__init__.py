@@ -31,6 +31,7 @@ from . import (
 from .contrib import FLOATING
 from .contrib_quantized import QUANTIZED
 from .impossible import IMPOSSIBLE
+from .learning import OPERATORS as LEARNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,6 @@ OPERATORS: Final[Mapping[tuple[str, str], Operator]] = {
         normalization, pooling, quantization, recurrent, reductions, resize, rounding, sampling, sequences,
     )
     for name, operator in family.OPERATORS.items()
-} | {**FLOATING, **QUANTIZED}  # fmt: skip
+} | {**FLOATING, **QUANTIZED, **LEARNING}  # fmt: skip
 
 __all__ = ["IMPOSSIBLE", "OPERATORS"]

@@ -23,4 +23,8 @@ _REASONS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 IMPOSSIBLE: Final[Mapping[tuple[str, str], str]] = {
     ("", name): reason for reason, names in _REASONS.items() for name in names
+} | {
+    ("ai.onnx.ml", "CastMap"): "dictionaries",
+    ("ai.onnx.ml", "CategoryMapper"): STRINGS,
+    ("ai.onnx.ml", "DictVectorizer"): "dictionaries",
 }
