@@ -94,7 +94,7 @@ def forms(wanted: Iterable[str]) -> dict[str, str]:
                 continue
             path.write_bytes(case.model.SerializeToString())
             try:
-                graph, _ = runner.graph_of(case, path, op, list(case.data_sets[0][0]))
+                graph, *_ = runner.graph_of(case, path, op, list(case.data_sets[0][0]))
             except TosaEngineError:
                 continue
             found[op] = form_of(graph)

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.formats": {"tosa_engine.errors", "tosa_engine.plugins"},
     "tosa_engine.frontends": GRAPHS
     | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.lower", "tosa_engine.passes", "tosa_engine.numerics"}
-    | {"tosa_engine.arrays"},
+    | {"tosa_engine.arrays", "tosa_engine.ranges"},
     # Common IR has a graph of ONNX's operators, which the functions of that front end map
     "tosa_engine.frontends.common_ir": FOUNDATION
     | {"tosa_engine.formats", "tosa_engine.files", "tosa_engine.frontends"},
@@ -159,6 +159,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("elements", "nodes"),
         ("model", "values"),
         ("bodies", "writer"),
+        ("narrowing",),
         ("call", "ports", "signature"),
         ("arguments",),
         ("rules",),

@@ -108,15 +108,16 @@ def in_format(array: Array, port: Port) -> Array:
 
 
 def _is_long(dtype: np.dtype[Any], port: Port) -> bool:
-    """Whether integers of 64 bits, as token ids are, come for an input or output of 32."""
-    return dtype.kind == "i" and dtype.itemsize == 8 and port.tosa_type.storage.kind == "i" and port.dtype.itemsize == 4
+    """Whether integers of 64 bits, as token ids are, or unsigned ones of 32 come for an input or output of 32."""
+    wide = dtype.itemsize == 8 or (dtype.kind == "u" and dtype.itemsize == 4 and not port.unsigned)
+    return dtype.kind in "iu" and wide and port.tosa_type.storage.kind == "i" and port.dtype.itemsize == 4
 
 
 def _short(array: Array, port: Port) -> Array:
-    """Integers of 64 bits that are values of a format of 32. Raises DataError for others."""
+    """Wide integers that are values of a format of 32 bits. Raises DataError for others."""
     low, high = port.tosa_type.minimum, port.tosa_type.maximum
     if array.size and not low <= array.min() <= array.max() <= high:
-        message = f"int64 values from {array.min()} to {array.max()} don't fit {port.tosa_type}"
+        message = f"{array.dtype} values from {array.min()} to {array.max()} don't fit {port.tosa_type}"
         raise DataError(message, label="DATA.int64", tensor=port.name)
     return array.astype(port.dtype)
 

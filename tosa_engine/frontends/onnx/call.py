@@ -11,6 +11,7 @@ from ...errors import GraphError, Unsupported
 from ...lower.elementary import number
 from ...lower.views import shape_of
 from .elements import BY_CODE, Element
+from .narrowing import is_wide
 from .values import Value
 from .writer import OnnxWriter, value_of
 
@@ -137,11 +138,17 @@ class Call:
         """Integers as i32, which TOSA computes with."""
         return self.cast(self.tensor(index), types.i32)
 
-    def wrapped(self, x: Tensor, element: Element) -> Value:
-        """Results in i32 as values of an integer type, modulo its range as numpy computes."""
+    def wrapped(self, x: Tensor, element: Element, *, fits: bool = False) -> Value:
+        """Results in i32 as values of an integer type, modulo its range as numpy computes.
+
+        Those of wider types have to be proved to be right, unless they are so for all operands (`fits`).
+        """
         g = self.g
-        if element.storage.itemsize * 8 > types.i32.bits or element.maximum > types.i32.maximum:
-            g.note_narrowing(x, element)
+        if is_wide(element):
+            if fits:
+                g.bound(x, max(element.minimum, types.i32.minimum), types.i32.maximum)
+            else:
+                g.narrow(x, element)
         if element.carrier is types.i32 and not element.minimum and element.maximum < types.i32.maximum:
             x = g.operator("BITWISE_AND", [x, number(g, element.maximum, x)], shape_of(x))
         elif element.carrier is types.i8 and element.storage != np.int8:

@@ -20,6 +20,13 @@ def dimension(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+def interval(text: str) -> tuple[str, tuple[int, int]]:
+    """`NAME=0,99`. Raises ValueError."""
+    name, value = pair(text)
+    low, high = value.split(",")
+    return name, (int(low), int(high))
+
+
 OPTIONS: Final = (
     SHAPE,
     Option(
@@ -29,6 +36,10 @@ OPTIONS: Final = (
     Option(
         "constant", "of ONNX and Common IR: an input is a constant, a number or an array; may be given several times",
         parse=pair, metavar="INPUT=N|X.npy", repeated=True,
+    ),
+    Option(
+        "within", "of ONNX and Common IR: the range of an integer, which runs test; may be given several times",
+        parse=interval, metavar="NAME=LOW,HIGH", repeated=True,
     ),
 )  # fmt: skip
 

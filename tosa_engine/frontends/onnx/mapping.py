@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, raise_all
-from . import bodies, evaluator, ports, signature
+from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, UsageError, raise_all
+from . import bodies, evaluator, narrowing, ports, signature
 from .call import Call
 from .nodes import domain_of, label_of, needed
 from .operators import IMPOSSIBLE, OPERATORS
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_NODES: Final = 1_000_000  # that are mapped, with those of bodies and branches
 LONGEST_WAY: Final = 8
+NONPAD: Final = 6  # the input nonpad_kv_seqlen of Attention
 
 
 class ModelMapper:
@@ -44,6 +45,7 @@ class ModelMapper:
         self.ways: dict[int, tuple[str, list[Value]]] = {}  # id of a value -> its node, what that reads
         self.kept: list[Value] = []  # so that no id is used again
         self.mapped = 0
+        self.told: set[str] = set()  # values of which a range is told
         self._schemas: dict[tuple[str, str, int], tuple[Any, dict[str, Any]]] = {}
 
     def graph(self) -> Graph:
@@ -54,15 +56,16 @@ class ModelMapper:
         problems: list[TosaEngineError] = []
         scope.add_constants(graph)
         held = scope.values
-        scope.values.update(ports.inputs(self.writer, [i for i in graph.input if i.name not in held], self.bindings))
+        given = ports.inputs(self.writer, [i for i in graph.input if i.name not in held], self.bindings)
+        scope.values.update({name: self.within(name, value) for name, value in given.items()})
         wanted = [output.name for output in graph.output]
         scope.map_nodes(graph.node, wanted, problems)
         raise_all(problems, f"{self.file}: {len(problems)} problems")
         ports.outputs(self.writer, [(name, scope.value(name)) for name in wanted])
-        self.writer.graph.warnings += [
-            f"{self.file}: '{name}' is {element} in the model and computed in int32: results beyond it wrap"
-            for name, element in self.writer.narrowed.items()
-        ]
+        if unknown := [name for name in self.bindings.ranges if name not in self.told]:
+            raise UsageError(f"the model has no value '{unknown[0]}' that its outputs need, to be within a range")
+        raise_all(narrowing.problems(self.writer), f"{self.file}: integers that int32 may lack")
+        self.writer.graph.warnings += narrowing.warnings(self.writer)
         return self.writer.graph
 
     def schema(self, op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
@@ -73,6 +76,13 @@ class ModelMapper:
                 raise DataError(f"there is no operator set {version}")
             self._schemas[key] = signature.schema_of(op, domain, version)
         return self._schemas[key]
+
+    def within(self, name: str, value: Value) -> Value:
+        """A value, tested to lie in the range that is told of it."""
+        if name not in self.bindings.ranges:
+            return value
+        self.told.add(name)
+        return narrowing.within(self.writer, name, value, self.bindings.ranges[name])
 
     def comes_from(self, value: Value, node: str, inputs: Iterable[Value | None]) -> None:
         if not value.is_known and id(value) not in self.ways:
@@ -145,9 +155,9 @@ class Scope:
         results = self._called(node, inputs)
         for name, value in zip(node.output, results, strict=False):
             if name and value is not None:
-                model.comes_from(value, label_of(node), inputs)
                 model.writer.finish(self.prefix + name, value)
-                self.values[name] = value
+                self.values[name] = found = model.within(self.prefix + name, value)
+                model.comes_from(found, label_of(node), inputs)
 
     def _given(self, node: Any) -> list[str]:
         for name in node.input:
@@ -185,6 +195,8 @@ class Scope:
             return _as_values(operator(call), call)
         if reason := IMPOSSIBLE.get((domain, node.op_type)):
             raise Unsupported(f"TOSA can't express it: {reason}")
+        if node.op_type == "Attention" and len(inputs) > NONPAD:
+            _bound_lengths(model.writer, inputs)
         body = bodies.of_schema(schema, version, node, inputs) if schema is not None else None
         if body is None:
             raise Unsupported("this operator isn't supported" if schema is not None else "this operator is unknown")
@@ -253,6 +265,13 @@ class Scope:
             steps.append(node or f"'{at.tensor.name if at.tensor is not None else '?'}'")
             at = reads[0] if reads else None
         return " <- ".join(steps) + (" <- ..." if at is not None else "")
+
+
+def _bound_lengths(g: OnnxWriter, inputs: Sequence[Value | None]) -> None:
+    """Attention's numbers of valid keys are at most the keys, which have three axes or four."""
+    lengths, keys = inputs[NONPAD], inputs[1]
+    if lengths is not None and not lengths.is_known and keys is not None:
+        g.bound(g.tensor_of(lengths), 0, keys.shape[1 if len(keys.shape) == 3 else 2])
 
 
 def _as_values(found: Any, call: Call) -> list[Value]:

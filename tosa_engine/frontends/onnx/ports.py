@@ -14,6 +14,7 @@ from ... import types
 from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise_all
 from ...lower.views import shape_of
 from .elements import BY_CODE, Element
+from .narrowing import is_wide
 from .values import Value, known
 from .writer import carrier_of
 
@@ -29,11 +30,12 @@ UNSIGNED = {"uint8": types.i8, "uint16": types.i16}
 
 @dataclass(frozen=True)
 class Bindings:
-    """Shapes of inputs by name, extents of named dimensions, and inputs that are constants."""
+    """Shapes of inputs by name, extents of named dimensions, inputs that are constants, and ranges of integers."""
 
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     constants: Mapping[str, Array | float | str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def inputs(g: OnnxWriter, protos: Iterable[Any], bindings: Bindings) -> dict[str, Value]:
@@ -75,7 +77,9 @@ def _input(g: OnnxWriter, proto: Any, bindings: Bindings) -> Value:
     port = g.tensor(proto.name, UNSIGNED.get(element.name, carrier), shape)
     port.source = g.location
     g.block.inputs.append(port.name)
-    g.bound.add(port.name)
+    g.named.add(port.name)
+    if is_wide(element) and not element.minimum:
+        g.bound(port, 0, types.i32.maximum)
     return Value(element, shape, None, _numbers(g, port, element))
 
 

@@ -38,7 +38,7 @@ class ModelSource(Source):
     """A model file.
 
     `shape`: shapes of inputs by name, in place of the declared ones; `dim`: extents of named dimensions; `constant`:
-    inputs that are constants, as numbers or arrays.
+    inputs that are constants, as numbers or arrays; `within`: ranges of integers by name.
     """
 
     def __init__(
@@ -48,9 +48,10 @@ class ModelSource(Source):
         shape: Mapping[str, Shape] | Iterable[tuple[str, Shape]] = (),
         dim: Mapping[str, int] | Iterable[tuple[str, int]] = (),
         constant: Mapping[str, Array | float | str] | Iterable[tuple[str, Array | float | str]] = (),
+        within: Mapping[str, tuple[int, int]] | Iterable[tuple[str, tuple[int, int]]] = (),
     ) -> None:
         super().__init__(path)
-        self.bindings = Bindings(dict(shape or ()), dict(dim or ()), dict(constant or ()))
+        self.bindings = Bindings(dict(shape or ()), dict(dim or ()), dict(constant or ()), dict(within or ()))
         if not path.is_file():
             raise FileNotFoundError(2, "no such model", str(path))
 

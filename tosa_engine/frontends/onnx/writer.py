@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,12 +17,22 @@ from .elements import BY_CARRIER, Element
 from .values import Value
 
 if TYPE_CHECKING:
-    from ...graph import Tensor
+    from ...graph import Block, Operator, Tensor
     from ...types import Array
 
 MAX_EXTENT: Final = (1 << 31) - 1
-# operators on integers whose result may need more bits than their operands have
-GROWING: Final = ("ADD", "SUB", "MUL", "LOGICAL_LEFT_SHIFT", "REDUCE_SUM", "REDUCE_PRODUCT")
+VIEWS: Final = ("IDENTITY", "RESHAPE", "TRANSPOSE")
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """A result of integers that int32 may lack, called `name`: the tensor, and the operators that compute it."""
+
+    name: str
+    element: Element
+    tensor: Tensor
+    operators: tuple[Operator, ...]
+    block: Block
 
 
 class OnnxWriter(Writer):
@@ -31,8 +42,10 @@ class OnnxWriter(Writer):
         self.file, self.for_integers = file, for_integers
         self.graph = new_graph(file)
         super().__init__(self.graph.main)
-        self.bound: set[str] = set()
-        self.narrowed: dict[str, Element] = {}
+        self.named: set[str] = set()
+        self.narrowed: list[Narrowed] = []
+        self.bounds: list[tuple[Tensor, int, int]] = []  # what is known of integers beside their type
+        self.of_floats: list[tuple[str, Element, Tensor]] = []
         self._start = 0
 
     def begin(self, stem: str) -> None:
@@ -56,11 +69,17 @@ class OnnxWriter(Writer):
         value.tensor = self.const(carried(value.data, value.element), carrier)
         return value.tensor
 
-    def note_narrowing(self, x: Tensor, element: Element) -> None:
-        """Arithmetic of 64 bits is done in 32: nobody has proved that its results fit."""
+    def narrow(self, x: Tensor, element: Element) -> None:
+        """A result in int32, which has to be proved to hold it."""
+        operators = tuple(self.block.operators[self._start :])
+        self.narrowed.append(Narrowed(self.stem, element, x, operators, self.block))
+
+    def bound(self, x: Tensor, low: int, high: int) -> None:
+        """Every run has x in low .. high, or ends in a verdict. A view has the values of what it shows."""
+        self.bounds.append((x, low, high))
         producer = self.producers.get(x.name)
-        if producer is not None and producer.op in GROWING and self.stem not in self.narrowed:
-            self.narrowed[self.stem] = element
+        if producer is not None and producer.op in VIEWS:
+            self.bound(self.block.tensors[producer.inputs[0]], low, high)
 
     def finish(self, name: str, value: Value) -> None:
         """`value` is called `name` in the model: its tensor takes the name and the place, unless it has a name."""
@@ -72,14 +91,14 @@ class OnnxWriter(Writer):
                 raise Unsupported(f"'{name}' would have shape {list(shape_of(tensor))}")
         if tensor.data is not None:
             tensor = self.const(tensor.data, tensor.dtype, quant=tensor.quant)
-        elif tensor.name in self.bound:
+        elif tensor.name in self.named:
             return  # another name of a value that has one
         elif any(tensor.name in op.inputs for op in self.block.operators[self._start :]):
             tensor = self.unary("IDENTITY", tensor)
         self._named(tensor, self.fresh(name))
         tensor.source = Location(self.file, 0, name)
-        self.bound.add(tensor.name)
-        self.carry_back(tensor, self.bound)
+        self.named.add(tensor.name)
+        self.carry_back(tensor, self.named)
         value.tensor = tensor
 
     def give_up_name(self, tensor: Tensor) -> None:

@@ -9,6 +9,7 @@ from ....errors import Unsupported
 from ....lower import elementary as lower
 from ....lower.views import shape_of
 from ..elements import BOOL, DOUBLE, FLOAT, Element
+from ..narrowing import is_wide
 from ..values import Value
 from ..writer import value_of
 from .rounding import truncated
@@ -44,6 +45,9 @@ def converted(call: Call, value: Value, wanted: Element) -> Value:
         return value_of(lower.chosen(g, x, one, g.scalar(0, wanted.carrier, rank)), wanted)
     if given.is_float and wanted.is_integer:
         whole = call.cast(truncated(g, call.cast(x, types.fp32)), types.i32)
+        if is_wide(wanted):
+            g.of_floats.append((g.stem, wanted, whole))
+            return value_of(whole, wanted)
         return call.wrapped(whole, wanted)
     if given.is_integer and wanted.is_integer:
         return call.wrapped(call.cast(x, types.i32), wanted)

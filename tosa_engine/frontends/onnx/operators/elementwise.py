@@ -17,7 +17,7 @@ from ....lower import elementary as lower
 from ....lower.views import shape_of
 from ....lower.writer import FLOAT_MAX
 from ..elements import BOOL
-from ..values import Value
+from ..values import Value, known
 from ..writer import value_of
 
 if TYPE_CHECKING:
@@ -36,14 +36,20 @@ def numbers(call: Call, *indices: int) -> list[Tensor]:
     return call.operands(*(call.wide(i) if integer else call.tensor(i) for i in indices))
 
 
-def result(call: Call, x: Tensor) -> Value:
-    """A result of the first input's type; integers come as i32."""
+def result(call: Call, x: Tensor, *, fits: bool = False) -> Value:
+    """A result of the first input's type; integers come as i32, which holds every result where it `fits`."""
     element = call.element()
-    return call.wrapped(x, element) if element.is_integer else value_of(x, element)
+    return call.wrapped(x, element, fits=fits) if element.is_integer else value_of(x, element)
 
 
 def arithmetic(op: str) -> Callable[[Call], Value]:
     return lambda call: result(call, call.g.binary(op, *numbers(call, 0, 1)))
+
+
+def difference(call: Call) -> Value:
+    if call.element().is_integer and call.value(0) is call.value(1):
+        return known(np.zeros(call.shape(0), call.element().storage))
+    return arithmetic("SUB")(call)
 
 
 def divide(call: Call) -> Value:
@@ -226,7 +232,7 @@ OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "Sin": one_by_one("SIN"),
     "Sinh": by(lower.sinh),
     "Sqrt": by(lower.root),
-    "Sub": arithmetic("SUB"),
+    "Sub": difference,
     "Sum": fold_left("ADD"),
     "Tan": by(lower.tan),
     "Where": where,

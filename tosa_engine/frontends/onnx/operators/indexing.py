@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ....lower.writer import Writer
     from ..call import Call
+    from ..writer import OnnxWriter
 
 
 def gather(call: Call) -> Value:
@@ -44,7 +45,13 @@ def indices(call: Call, index: int, extent: int) -> Tensor:
         if given.data.size and not (-extent <= given.data.min() and given.data.max() < extent):
             raise GraphError(f"indices from {given.data.min()} to {given.data.max()} of an axis of {extent}")
         return call.g.const(np.where(given.data < 0, given.data + extent, given.data), types.i32)
-    return from_start(call.g, call.wide(index), extent)
+    return _places(call.g, call.wide(index), extent)
+
+
+def _places(g: OnnxWriter, x: Tensor, extent: int) -> Tensor:
+    """Indices that have to be places in an axis, from 0 on."""
+    g.bound(x, -extent, extent - 1)
+    return from_start(g, x, extent)
 
 
 def from_start(g: Writer, x: Tensor, extent: int) -> Tensor:
@@ -107,7 +114,7 @@ def _row_places(call: Call, index: int, extents: Sequence[int]) -> Tensor:
     whole, last = call.wide(index), len(given.shape) - 1
     for i, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
         part = g.reshape(g.section(whole, last, i, 1), given.shape[:-1])
-        part = elementary.times(g, from_start(g, part, extent), stride)
+        part = elementary.times(g, _places(g, part, extent), stride)
         total = part if total is None else g.binary("ADD", total, part)
     assert total is not None
     return total
@@ -143,8 +150,10 @@ def _scattered(call: Call, values: Tensor, places: Tensor, updates: Tensor) -> T
     how = call.attribute("reduction", "none")
     if how == "none":
         return scattered(call.g, values, places, updates)
-    x, more = (call.cast(t, types.i32) if call.element().is_integer else t for t in (values, updates))
-    return call.cast(combined(call.g, x, places, more, how), values.dtype)
+    element = call.element()
+    x, more = (call.cast(t, types.i32) if element.is_integer else t for t in (values, updates))
+    found = combined(call.g, x, places, more, how)
+    return call.g.tensor_of(call.wrapped(found, element)) if element.is_integer else found
 
 
 def one_hot(call: Call) -> Value:

@@ -32,12 +32,12 @@ def remainder(call: Call) -> Value:
         return result(call, _remainder_of_floats(g, x, y, towards_zero=towards_zero))
     rest = g.binary("SUB", x, g.binary("MUL", y, g.operator("INTDIV", [x, y], shape)))
     if towards_zero:
-        return result(call, rest)
+        return result(call, rest, fits=True)
     zero = lower.number(g, 0, rest)
     differ = g.operator("LOGICAL_XOR", [less(g, rest, zero), less(g, y, zero)], shape, types.bool_)
     some = g.unary("LOGICAL_NOT", lower.compared(g, "EQUAL", rest, zero))
     wrong = lower.compared(g, "LOGICAL_AND", differ, some)
-    return result(call, lower.chosen(g, wrong, g.binary("ADD", rest, y), rest))
+    return result(call, lower.chosen(g, wrong, g.binary("ADD", rest, y), rest), fits=True)
 
 
 def _remainder_of_floats(g: Writer, x: Tensor, y: Tensor, *, towards_zero: bool) -> Tensor:
