@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tosa_engine.commands.samples import samples_of
-from tosa_engine.errors import TosaEngineError
+from tosa_engine.errors import DataError, Problems, TosaEngineError, UsageError
 
+from ..legalize.refusals import is_refusal
 from .quantize_flags import options_of
 from .record import parsed, words_of
 
@@ -57,21 +58,24 @@ def suggestions(
         return None
     count = min(samples.total, args.samples or samples.total)
     notes: list[str] = []
+    quick = int(args.suggest * found.samples / (100 * found.seconds))  # as many as take a hundredth of the time
+    few = Judge(graph, samples, min(count, max(LEAST_JUDGES, min(quick, MOST_JUDGES))))
+    judge = None if metric is None else Judge(graph, samples, count, metric, targets)
     try:
         made = parsed(command_words(found, args.model))
         options = options_of(made)
         calibration, statistics = _calibration(made, graph, samples, found.settings, notes)
-        quick = int(args.suggest * found.samples / (100 * found.seconds))  # as many as take a hundredth of the time
-        few = Judge(graph, samples, min(count, max(LEAST_JUDGES, min(quick, MOST_JUDGES))))
         workshop = Workshop(graph, calibration, few, args.suggest, statistics)
         if options.equalize or options.smooth is not None:
             workshop.prepare(options, found.scales)
-        judge = None if metric is None else Judge(graph, samples, count, metric, targets)
-        with tqdm(desc="changes", unit="network", disable=None) as bar:
-            result = try_changes(workshop, options, found.layers, args.suggest, bar.update, judge)
+        workshop.make(options)
     except (TosaEngineError, OSError) as problem:
+        if isinstance(problem, TosaEngineError) and not _is_of_record(problem):
+            raise
         found.notes.append(f"no change could be tried: {problem}")
         return None
+    with tqdm(desc="changes", unit="network", disable=None) as bar:
+        result = try_changes(workshop, options, found.layers, args.suggest, bar.update, judge)
     if workshop.calibrated is not None and workshop.calibrated < len(calibration):
         notes.append(f"ranges are of {workshop.calibrated} of the {len(calibration)} calibration samples")
     result.notes += notes
@@ -83,6 +87,13 @@ def suggestions(
     if long:
         result.notes.append(f"networks are made without {' and '.join(long)} here; the commands keep them")
     return result
+
+
+def _is_of_record(problem: TosaEngineError) -> bool:
+    """Whether a record, or what it names, doesn't make the model again: it is damaged, or of another network."""
+    if isinstance(problem, Problems):
+        return all(map(_is_of_record, problem.problems))
+    return isinstance(problem, (DataError, UsageError)) or is_refusal(problem)
 
 
 def _calibration(

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tosa_engine.errors import Problems
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tosa_engine.errors import TosaEngineError
 
 RANGE, STORED, INPUT, OPERATOR, CONSTANT, WEIGHT_BITS, CAST = (f"QUANT.E{n}" for n in range(1, 8))
 FINITE, CLASSES, VARIABLE, TABLE, SCALE, BOUND, PRECISION = (f"QUANT.E{n}" for n in range(8, 15))
@@ -29,3 +33,10 @@ REFUSALS: Final[Mapping[str, str]] = {
     BOUND: "no accumulator and no RESCALE can leave its bits",
     PRECISION: "a layer can have one of the precisions that it may",
 }
+
+
+def is_refusal(problem: TosaEngineError) -> bool:
+    """Whether quantization found that a network has no integer form, by a rule of its own."""
+    if isinstance(problem, Problems):
+        return all(map(is_refusal, problem.problems))
+    return problem.label in REFUSALS

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tosa_engine.errors import TosaEngineError
 
 from ..calibration.calibrate import attach, resolved
+from ..calibration.methods import PERCENTILE
 from ..calibration.observe import collect
 from ..improve.equalize import equalize
 from ..improve.smooth import smooth
@@ -23,6 +24,7 @@ from ..improve.trial import Trial as Scales
 from ..improve.trial import rescaled
 from ..legalize.layers import FLOAT, INT16, layers_of, stay_float
 from ..legalize.quantize import prepared, quantize
+from ..legalize.refusals import is_refusal
 from ..search.cost import Costs
 from ..search.units import units_of
 
@@ -131,7 +133,7 @@ class Workshop:
         self._bases: dict[tuple[bool, float | None], tuple[Graph, Statistics]] = {}
         if statistics is not None:
             self._bases[False, None] = graph, statistics
-        self.has_samples = next(iter(calibration), None) is not None
+        self.can_hold_back = len([*islice(calibration, 2)]) == 2
 
     def _samples(self) -> Iterator[Sample]:
         """As many as the first network that was calibrated had time for."""
@@ -203,6 +205,9 @@ def try_changes(
     """Try changes for as long as there is time: ranges, 16 bits, the layers that harm the outputs most, methods that
     run the calibration samples again, the other layers. After these the best layers together; at last, while there is
     time, `everything`, a judge with all samples and a metric, reads the metric of the best.
+
+    What quantization refuses of a change, as a form in int16, is among the notes. Raises what `quantize` raises of the
+    network without changes, and everything else that goes wrong.
     """
     end = time.monotonic() + seconds
     found = Suggestions(workshop.score(options), workshop.judge.count)
@@ -219,7 +224,9 @@ def try_changes(
         except OutOfTime:
             found.left += 1
             return None
-        except TosaEngineError as problem:  # it can't be had: no form in int16, for example
+        except TosaEngineError as problem:
+            if not is_refusal(problem):
+                raise
             if change.instead is not None:
                 return attempt(change.instead, late=True)
             found.notes.append(f"{change.title}: {' '.join(str(problem).splitlines()[:2])}")
@@ -262,7 +269,7 @@ def _general(workshop: Workshop, options: Options) -> tuple[list[Change], list[C
     quick, slow = list[Change](), list[Change]()
     for name in ("minmax", "mse", "percentile"):
         if name != method.name:
-            other = replace(scheme, method=replace(method, name=name))
+            other = replace(scheme, method=replace(method, name=name, percentile=PERCENTILE))
             quick.append(Change(f"ranges by {name}", ("--method", name), replace(options, scheme=other)))
     if not scheme.weights_per_channel:
         other = replace(scheme, weights_per_channel=True)
@@ -271,9 +278,9 @@ def _general(workshop: Workshop, options: Options) -> tuple[list[Change], list[C
         wide = scheme.with_bits(16)
         flags = ("--bits", "16", "--method", wide.method.name)
         quick.append(Change(EVERYWHERE, flags, replace(options, scheme=wide)))
-    if workshop.has_samples and not options.equalize:
+    if workshop.can_hold_back and not options.equalize:
         slow.append(Change("channels equalized between layers", ("--equalize",), replace(options, equalize=True)))
-    if workshop.has_samples and options.smooth is None and _products(workshop.graph):
+    if workshop.can_hold_back and options.smooth is None and _products(workshop.graph):
         slow.append(Change("outliers moved into weights", ("--smooth", "0.5"), replace(options, smooth=0.5)))
     return quick, slow
 

@@ -6,10 +6,10 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.errors import Problems, TosaEngineError
+from tosa_engine.errors import TosaEngineError
 
 from ..journal import Journal
-from ..legalize.refusals import REFUSALS
+from ..legalize.refusals import is_refusal
 from ..metrics import Reading, Score
 
 if TYPE_CHECKING:
@@ -51,13 +51,6 @@ class Scores:
             found = str(problem)
         self.journal.put(key, _plain(found))
         return found
-
-
-def is_refusal(problem: TosaEngineError) -> bool:
-    """Whether quantization found that a network has no integer form, by a rule of its own."""
-    if isinstance(problem, Problems):
-        return all(map(is_refusal, problem.problems))
-    return problem.label in REFUSALS
 
 
 def _plain(found: Score | str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tosa_engine import serialize
+from tosa_engine.errors import ErrorIf
 from tosa_engine.qparams import trailer
 
 if TYPE_CHECKING:
@@ -114,6 +115,21 @@ def test_a_record_that_no_quantize_wrote(command, digits: Path, quantized: Path,
     content = json.loads(report.read_text())
     assert content["next"] == []
     assert "no change could be tried: the record of the model has other options than" in " ".join(content["lints"])
+
+
+def test_what_goes_wrong_with_a_change_is_an_error(
+    command, digits: Path, quantized: Path, tmp_path: Path, monkeypatch
+) -> None:
+    """A record that doesn't make the model again is a note; what fails afterwards isn't taken for one."""
+
+    def failing(*_: object) -> None:
+        raise ErrorIf("a wrong graph")
+
+    monkeypatch.setattr("quant.report.trials.Workshop.score", failing)
+    data = ["--data", digits / "digits_data.npz", "--samples", 1]
+    done = command("report", digits / "digits.nnef", quantized / "digits.tosa", *data, "-o", tmp_path / "r.json")
+    assert done.code == 3
+    assert "a wrong graph" in done.err
 
 
 def test_equalized_models_are_compared_with_an_equalized_float_model(command, digits: Path, tmp_path: Path) -> None:

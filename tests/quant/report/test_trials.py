@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from quant.calibration.calibrate import attach
+from quant.calibration.calibrate import Scheme, attach
+from quant.calibration.methods import Method
 from quant.calibration.observe import collect
 from quant.improve.post_training import Options
 from quant.legalize.layers import LayerRule
 from quant.legalize.quantize import quantize
+from quant.legalize.refusals import OPERATOR
 from quant.metrics import Judge, Score
 from quant.report import Files, Workshop, advise, measure, measure_effects, page, to_json, try_changes
 from quant.report.advice import another, with_flags
 from quant.report.effects import with_errors
 from quant.report.trials import EVERYWHERE
 from tosa_engine import Session
-from tosa_engine.errors import Problems, Unsupported
+from tosa_engine.errors import ErrorIf, Problems, Unsupported
 from tosa_engine.samples.arrays import RandomSamples
 from tosa_engine.watch import KeptTensors
 
 if TYPE_CHECKING:
     from quant.report import Measurement, Suggestions
+    from tosa_engine.errors import TosaEngineError
 from report_tools import FILES, Page, network, samples
 
 
@@ -98,9 +102,10 @@ class Planned(Workshop):
 
     def score(self, options: Options) -> Score:
         if LayerRule("layer0", "int16") in options.rules:
-            raise Unsupported("no int16 for it")
+            raise Unsupported("no int16 for it", label=OPERATOR)
         if options.scheme.method.bits == 16:
-            raise Problems([Unsupported("first"), Unsupported("second")], "can't be had:")
+            refusals = [Unsupported(text, label=OPERATOR) for text in ("first", "second")]
+            raise Problems(refusals, "can't be had:")
         return Score(1 / (2 + len(options.rules)))
 
 
@@ -114,7 +119,41 @@ def test_a_layer_without_int16_is_tried_in_float_and_the_best_together(found: Me
     assert "layer0 in float" in titles
     assert "layer0 in int16" not in titles
     assert ("--layer", "layer0=float") in [trial.change.flags for trial in made.tried]
-    assert made.notes == ["all layers in int16: can't be had: first"]
+    (note,) = made.notes
+    assert re.fullmatch(r"all layers in int16: can't be had: .*first.*", note)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Unsupported("no kernel"), ErrorIf("a wrong graph"),
+        Problems([Unsupported("refused", label=OPERATOR), ErrorIf("a wrong graph")], "both:"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_in_a_trial_and_is_no_refusal_is_an_error(found: Measurement, problem: TosaEngineError) -> None:
+    class Failing(Workshop):
+        def score(self, options: Options) -> Score:
+            if options.rules:
+                raise problem
+            return Score(0.5)
+
+    graph, _ = network(2)
+    given = RandomSamples(3, 3, graph.inputs)
+    workshop = Failing(graph, [sample for _, sample in given.read(range(3))], Judge(graph, given, 1), 60)
+    with pytest.raises(type(problem)) as raised:
+        try_changes(workshop, Options(), found.layers, 60)
+    assert raised.value is problem
+
+
+def test_changes_of_a_percentile_and_of_one_sample(found: Measurement) -> None:
+    """Other methods of ranges have no percentile; with one sample none can be held back for scales of channels."""
+    graph, _ = network(2)
+    given = RandomSamples(1, 3, graph.inputs)
+    workshop = Workshop(graph, [sample for _, sample in given.read(range(1))], Judge(graph, given, 1), 60)
+    options = Options(Scheme(Method("percentile", percentile=99.0)))
+    titles = {trial.change.title for trial in try_changes(workshop, options, found.layers, 60).tried}
+    assert {"ranges by minmax", "ranges by mse"} <= titles
+    assert "channels equalized between layers" not in titles
 
 
 def test_without_time_nothing_is_tried_and_it_says_so(found: Measurement) -> None:
