@@ -94,8 +94,9 @@ same samples, options and seed (`--rounding-seed`) give the same bytes.
   of more than 8192 taps keep the nearest integers, and say so.
 - Equalisation and balancing say for each set of channels what they scaled, or why they found nothing. Each set is tried
   as integers on samples that are held out (every fourth of the first 32), and dropped where these get worse.
-- Every fourth sample is held back from bias correction, to judge it. On real int8 a correction often gains nothing, or
-  loses; each one that does is dropped.
+- Every fourth sample is held back from AdaRound and from bias correction, to judge each layer by the outputs of the
+  whole integer network. On real int8 what a layer gets often gains nothing, or loses. It is dropped then: without
+  AdaRound a layer keeps the nearest integers.
 - A selector is a layer's name, with `*` and `?`, or `op:OPERATOR`. Of several rules the last one that matches a layer
   wins, and a rule that matches none is an error. `--layers FILE` reads them from a file, one `SELECTOR = PRECISION` a
   line. An `int16` layer reads and writes 16 bits; TOSA has no operator of 16-bit activations and 4-bit weights, nor a

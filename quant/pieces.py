@@ -50,10 +50,11 @@ class _Piece:
 
 class Pieces:
     """A graph cut into pieces, what stands in each, and the identity of each tensor. The graph isn't changed as long as
-    this is used.
+    this is used. `before`: the pieces of the same graph before the data of some constants were replaced; what is the
+    same there isn't found anew.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, before: Pieces | None = None) -> None:
         if any(isinstance(op, Composite) for op in graph.main.operators):
             graph = composites.run(graph)
             infer(graph)
@@ -62,6 +63,9 @@ class Pieces:
         self.pure = all(TABLE[op.op].pure for op in every)  # others have state, or only their author knows them
         self.digests: dict[str, bytes] = {}  # of constants, and of what is made of constants alone
         self.names = {t.name: _digest(t.name, _form(t), _quant(t)) for t in self.graph.inputs}
+        self._before = before
+        self._data: dict[str, Array | None] = {}  # of constants
+        self._read: dict[str, bytes] = {}  # the identities of what the writer of a tensor reads
         self.pieces = [_Piece()]
         self.writer: dict[str, tuple[int, Operator]] = {}
         constants: dict[str, Operator] = {}
@@ -81,20 +85,28 @@ class Pieces:
                     piece.constants[name] = constants[name]
                     pending += constants[name].inputs
             self._identify(op, len(self.pieces) - 1)
+        self._before = None
 
     def _constant(self, op: Operator) -> None:
         read = b"".join(self.digests[name] for name in op.inputs)
         for i, name in enumerate(op.outputs):
-            tensor = self.block.tensors[name]
+            tensor, known = self.block.tensors[name], self._before
+            self._data[name] = tensor.data
+            if known is not None and not read and known._data.get(name) is tensor.data is not None:
+                self.digests[name] = known.digests[name]
+                continue
             data = b"" if tensor.data is None else np.ascontiguousarray(tensor.data).tobytes()
             self.digests[name] = _digest(op.op, _form(tensor), sorted(op.attributes.items()), i, read, data)
 
     def _identify(self, op: Operator, piece: int) -> None:
         read = b"".join(self.digests.get(name) or self.names[name] for name in op.inputs)
         for i, name in enumerate(op.outputs):
+            self.writer[name], self._read[name] = (piece, op), read
+            if self._before is not None and self._before._read.get(name) == read:
+                self.names[name] = self._before.names[name]
+                continue
             form = _form(self.block.tensors[name])
             self.names[name] = _digest(op.op, form, sorted(op.attributes.items()), i, read)
-            self.writer[name] = (piece, op)
 
     def key(self, operators: Sequence[Operator], inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
         """What operators compute of their inputs, whatever the names of tensors are."""

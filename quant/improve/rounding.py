@@ -11,12 +11,16 @@ side, all output channels at once, until none wants to: a local minimum of the s
 nearest integers, and from those that come of rounding one weight after the other while the weights not rounded yet make
 good for the error (through the inverse of G); each channel keeps the better of the two. A hundredth of the mean of G's
 diagonal added to it keeps weights near that the samples don't decide.
+
+Every fourth sample is held back: where a layer's rounding takes the outputs of the whole integer network (before a
+softmax or ARGMAX at its end) further from the float ones on these, the layer keeps the nearest integers.
 """
 
 from __future__ import annotations
 
 import base64
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,8 +40,9 @@ from ..legalize.weights import (
     rows_of,
     usable,
 )
-from ..pieces import Pieces
-from .runs import ChangingNetwork, decibels_gained, runs_of
+from ..pieces import Pieces, Plans
+from .descent import best_of
+from .runs import ChangingNetwork, decibels_gained, distance, held_back, judged_tensors, runs_of, subgraph_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,13 +54,14 @@ if TYPE_CHECKING:
 
 POSITIONS: Final = 512  # rows of x that one sample gives at most
 MOST_TAPS: Final = 8192  # G then takes 512 MiB
-SWEEPS: Final = 40
 DAMPING: Final = 0.01
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """What rounding did to a layer: mean square errors of its results on the samples, and how many weights moved.
+    """What rounding did to a layer: mean square errors of its results on the samples, and how many weights moved;
+    `before` and `after` are the errors of the network's outputs on held-back samples, in parts of the outputs' own
+    power.
 
     `skipped` says why nothing was done; empty where something was.
     """
@@ -65,14 +71,27 @@ class Rounded:
     found: float = 0.0
     moved: int = 0
     weights: int = 0
+    before: float = 0.0
+    after: float = 0.0
     skipped: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether these integers stay; without, they are the nearest."""
+        return self.after < self.before
 
     def __str__(self) -> str:
         if self.skipped:
             return f"{self.layer}: rounded to the nearest, {self.skipped}"
-        share = 100 * self.moved / max(self.weights, 1)
-        gain = decibels_gained(self.nearest, self.found)
-        return f"{self.layer}: {share:.1f} % of the weights rounded the other way, {gain:.1f} dB less error"
+        if not self.moved:
+            return f"{self.layer}: rounded to the nearest, which gives the least error"
+        share = 100 * self.moved / self.weights
+        local, whole = decibels_gained(self.nearest, self.found), decibels_gained(self.before, self.after)
+        verdict = "kept" if self.kept else "dropped"
+        return (
+            f"{self.layer}: {share:.1f} % of the weights rounded the other way, {local:.1f} dB less error, "
+            f"{whole:+.2f} dB of the outputs on held-back samples: {verdict}"
+        )
 
 
 def adaround(
@@ -92,9 +111,11 @@ def adaround(
     outputs of the operators to round (None: all that can be), `floats` those of the ones that stay in float. Layers are
     done in execution order, each on the inputs that the integer network gives it. `done` is called after each. The same
     seed, samples and network give the same bytes, with layers that the `journal` of an earlier run has, too.
+
+    Raises UsageError when there are fewer than two samples.
     """
     made, journal = ready.copy(), Journal() if journal is None else journal
-    block, integers, runs, real = made.main, ChangingNetwork(made, floats), runs_of(samples), Pieces(reference)
+    block, work = made.main, _Work(reference, made, samples, floats)
     for op in list(block.operators):
         weight = block.tensors[op.inputs[1]] if is_weighted(op) else None
         left = op.outputs[0] in floats or (layers is not None and op.outputs[0] not in layers)
@@ -109,27 +130,74 @@ def adaround(
             done(Rounded(op.name, skipped=reason))
             continue
         quant = weight.quant if weight.quant is not None and usable(weight.quant, len(rows)) else row_qparams(rows)
-        scales = np.broadcast_to(np.asarray(quant.scale), (len(rows),))
+        layer = _Layer(op, weight.data, np.broadcast_to(np.asarray(quant.scale), (len(rows),)), quant.bits)
         key = f"adaround {op.outputs[0]}"
         known = journal.get(key)
         if known is None:
-            rng = np.random.default_rng([seed, block.operators.index(op)])
-            moments = _Moments(op, weight.data)
-            floating = runs.values(real, op.inputs[:1], keep=True)
-            for (x,), stored in zip(floating, integers.operand(op.outputs[0], runs), strict=True):
-                moments.add(x.astype(np.float64), stored, rng)
-            moved, rounded = _solve(op, rows, scales, moments, quant.bits, rng)
+            moved, rounded = work.solved(layer, np.random.default_rng([seed, block.operators.index(op)]))
             journal.put(key, {"other": _text(moved), "found": asdict(rounded)})
         else:
             with journal.reading(key):
                 moved, rounded = _mask(known["other"], rows.shape), Rounded(**known["found"])
-        found = _rounded(rows, scales, quant.bits, moved)
         own = own_constant(block, op, 1)
-        own.data = from_rows(op.op, found, weight.data.shape).astype(np.float32)
-        own.quant = replace(quant, scale=tuple(scales.tolist()), zero_point=(0,) * len(rows), axis=None)
-        integers.set_weights(op, own.data)
+        own.data = layer.rounded(moved & rounded.kept)
+        own.quant = replace(quant, scale=tuple(layer.scales.tolist()), zero_point=(0,) * len(rows), axis=None)
+        work.take(layer, own.data, rounded)
         done(rounded)
     return made
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer's weights, and what quantizes them: a scale for each row."""
+
+    op: Operator
+    weight: Array
+    scales: Array
+    bits: int
+
+    @cached_property
+    def rows(self) -> Array:
+        return rows_of(self.op.op, self.weight)
+
+    def rounded(self, moved: Array) -> Array:
+        """The weights as multiples of their scales: the nearest, or where `moved` the one on the other side."""
+        exact, most = self.rows.astype(np.float64) / self.scales[:, None], LEVELS[self.bits]
+        low, high, nearest = (np.clip(f(exact), -most, most) for f in (np.floor, np.ceil, np.rint))
+        steps = np.where(moved, low + high - nearest, nearest) + 0.0  # no zero is negative
+        return from_rows(self.op.op, steps * self.scales[:, None], self.weight.shape).astype(np.float32)
+
+
+class _Work:
+    """The float network and the integer one, on the samples to round with and on those that are held back."""
+
+    def __init__(self, reference: Graph, made: Graph, samples: Iterable[Sample], floats: frozenset[str]) -> None:
+        plans, judged = Plans(), judged_tensors(reference)
+        self.fit, self.judges = (runs_of(part, plans) for part in held_back(samples))
+        self.real = Pieces(subgraph_for(reference, *judged))
+        self.integers = ChangingNetwork(subgraph_for(made, *judged), floats)
+        self._now: float | None = None
+
+    def solved(self, layer: _Layer, rng: np.random.Generator) -> tuple[Array, Rounded]:
+        """Which weights don't become the nearest integer, in the shape of the rows, and what that gives."""
+        moments = _Moments(layer.op, layer.weight)
+        floating = self.fit.values(self.real, layer.op.inputs[:1], keep=True)
+        for (x,), stored in zip(floating, self.integers.operand(layer.op.outputs[0], self.fit), strict=True):
+            moments.add(x.astype(np.float64), stored, rng)
+        moved, found = _solve(layer, moments, rng)
+        before = after = self._distance() if self._now is None else self._now
+        if found.moved:
+            self.integers.set_weights(layer.op, layer.rounded(moved))
+            after = self._distance()
+        return moved, replace(found, before=before, after=after)
+
+    def take(self, layer: _Layer, weight: Array, found: Rounded) -> None:
+        """Go on with what became of a layer."""
+        self.integers.set_weights(layer.op, weight)
+        self._now = found.after if found.kept else found.before
+
+    def _distance(self) -> float:
+        return distance(self.real, self.integers, self.judges)
 
 
 def can_round(op: Operator) -> bool:
@@ -187,32 +255,24 @@ class _Moments:
         return np.moveaxis(rows, 1, 3).reshape(1, len(rows), -1)
 
 
-def _solve(
-    op: Operator, rows: Array, scales: Array, moments: _Moments, bits: int, rng: np.random.Generator
-) -> tuple[Array, Rounded]:
+def _solve(layer: _Layer, moments: _Moments, rng: np.random.Generator) -> tuple[Array, Rounded]:
     """Which weights don't become the nearest integer, in the shape of the rows, and what that gives."""
+    rows, most = layer.rows, LEVELS[layer.bits]
     real, taps, count = moments.real, rows.shape[1], max(moments.count, 1)
     gram, cross = moments.own / count, moments.cross / count
-    step = scales.reshape(moments.groups, -1, 1)
+    step = layer.scales.reshape(moments.groups, -1, 1)
     damping = DAMPING * np.trace(gram, axis1=1, axis2=2)[:, None, None] / taps * np.eye(taps)
     plain = np.matmul(real, cross.swapaxes(1, 2))
-    nearest = np.clip(np.rint(real / step), -LEVELS[bits], LEVELS[bits])
+    nearest = np.clip(np.rint(real / step), -most, most)
     wanted = plain + np.matmul(real, damping)
-    found = best_of(gram + damping, wanted, real / step, step, nearest, LEVELS[bits], rng)
+    found = best_of(gram + damping, wanted, real / step, step, nearest, most, rng)
 
     def error(integers: Array) -> float:
         steps = integers * step
         return max(float((np.matmul(steps, gram) * steps - 2 * steps * plain).sum()) + moments.power / count, 0.0)
 
     moved = found != nearest
-    return moved.reshape(rows.shape), Rounded(op.name, error(nearest), error(found), int(moved.sum()), rows.size)
-
-
-def _rounded(rows: Array, scales: Array, bits: int, moved: Array) -> Array:
-    """The rows as multiples of their scales: the nearest, or where `moved` the one on the other side."""
-    exact = rows.astype(np.float64) / scales[:, None]
-    low, high, nearest = (np.clip(f(exact), -LEVELS[bits], LEVELS[bits]) for f in (np.floor, np.ceil, np.rint))
-    return (np.where(moved, low + high - nearest, nearest) + 0.0) * scales[:, None]  # no zero is negative
+    return moved.reshape(rows.shape), Rounded(layer.op.name, error(nearest), error(found), int(moved.sum()), rows.size)
 
 
 def _text(mask: Array) -> str:
@@ -225,76 +285,6 @@ def _mask(text: str, shape: tuple[int, ...]) -> Array:
     if packed.size != -(-count // 8):
         raise ValueError(f"{packed.size} bytes for {count} weights")
     return np.unpackbits(packed, count=count).astype(bool).reshape(shape)
-
-
-def best_of(
-    gram: Array, wanted: Array, exact: Array, step: Array, nearest: Array, most: int, rng: np.random.Generator
-) -> Array:
-    """The better of the two descents, for each row; arguments as those of `descend`."""
-    found = descend(gram, wanted, exact, step, nearest, most, rng)
-    other = descend(gram, wanted, exact, step, with_error_feedback(gram, wanted, exact, step, most), most, rng)
-    costs = [(np.matmul(q * step, gram) * q * step - 2 * q * step * wanted).sum(axis=2) for q in (found, other)]
-    return np.where((costs[1] < costs[0])[:, :, None], other, found)
-
-
-def with_error_feedback(gram: Array, wanted: Array, exact: Array, step: Array, most: int) -> Array:
-    """Neighbours of the exact integers: taps in the order of falling G_ii; what rounding one of them does to the result
-    is made good by the real values of the taps after it.
-    """
-    low = np.clip(np.floor(exact), -most, most)
-    high = np.clip(np.ceil(exact), -most, most)
-    found = np.empty_like(exact)
-    for group, matrix in enumerate(gram):
-        if not matrix.any():  # inputs that are zero in every sample
-            found[group] = np.clip(np.rint(exact[group]), low[group], high[group])
-            continue
-        order = np.argsort(-np.diagonal(matrix), kind="stable")
-        inverse = np.linalg.pinv(matrix[np.ix_(order, order)], hermitian=True)
-        ideal = np.matmul(wanted[group][:, order], inverse)
-        upper = np.linalg.cholesky(inverse + 1e-12 * np.trace(inverse) / len(order) * np.eye(len(order))).T
-        for i, tap in enumerate(order):
-            steps = np.rint(ideal[:, i] / step[group, :, 0])
-            found[group, :, tap] = np.clip(steps, low[group, :, tap], high[group, :, tap])
-            miss = (ideal[:, i] - found[group, :, tap] * step[group, :, 0]) / upper[i, i]
-            ideal[:, i:] -= miss[:, None] * upper[i, i:]
-    return found
-
-
-def descend(
-    gram: Array, wanted: Array, exact: Array, step: Array, start: Array, most: int, rng: np.random.Generator
-) -> Array:
-    """Integers of [group, row, tap] about `exact` for which s^2 q G q - 2 s q h is least, one tap changed at a time.
-
-    `gram` G is [group, tap, tap], `wanted` h [group, row, tap], `step` s [group, row, 1]. From `start`, taps are
-    visited in a random order; each row takes the one of the two neighbours of its exact value that is better now.
-    """
-    low = np.clip(np.floor(exact), -most, most)
-    high = np.clip(np.ceil(exact), -most, most)
-    slope = np.matmul(start * step, gram) - wanted
-    # by tap, of the change to the other neighbour: what it is in real units, its own square, and the least gain
-    change = _by_tap((low + high - 2 * start) * step)
-    square = change * np.diagonal(gram, axis1=1, axis2=2).T[:, :, None]
-    least = -1e-12 * np.abs(change * _by_tap(wanted))
-    flipped = np.zeros(change.shape, bool)
-    for _ in range(SWEEPS):
-        changes = 0
-        for tap in rng.permutation(exact.shape[2]):
-            delta = change[tap]
-            group, row = np.nonzero(delta * (2 * slope[:, :, tap] + square[tap]) < least[tap])
-            if group.size:
-                changes += group.size
-                slope[group, row] += delta[group, row, None] * gram[group, tap]
-                flipped[tap, group, row] ^= True
-                delta[group, row] *= -1
-                square[tap, group, row] *= -1
-        if not changes:
-            break
-    return np.where(np.moveaxis(flipped, 0, 2), low + high - start, start)
-
-
-def _by_tap(values: Array) -> Array:
-    """[group, row, tap] as [tap, group, row]."""
-    return np.ascontiguousarray(np.moveaxis(values, 2, 0))
 
 
 def _why_not(ready: Graph, op: Operator, taps: int) -> str:

@@ -117,7 +117,7 @@ class ChangingNetwork:
         most = LEVELS[4] if stored.dtype is types.i4 else LEVELS[8]
         steps = np.clip(np.rint(rows / scales[:, None]), -most, most)
         stored.data = np.ascontiguousarray(from_rows(op.op, steps, weight.shape).astype(stored.dtype.storage))
-        self._pieces = Pieces(self.graph)
+        self._pieces = Pieces(self.graph, self._pieces)
 
     def set_bias(self, ready: Graph, op: Operator, old: Array) -> None:
         """Give a layer the bias that it has in `ready` instead of `old`."""
@@ -133,7 +133,7 @@ class ChangingNetwork:
         stored = own_constant(self.graph.main, self._operator(op.outputs[0]), 2)
         stored.data = integer_bias(bias, scales).astype(stored.dtype.storage)
         stored.shape = stored.data.shape
-        self._pieces = Pieces(self.graph)
+        self._pieces = Pieces(self.graph, self._pieces)
 
     def _operator(self, out: str) -> Operator:
         return self.graph.main.producers()[self.report.accumulators[out].name]

@@ -14,7 +14,8 @@ from quant_tools import Floats
 from quant.calibration.calibrate import attach
 from quant.calibration.observe import collect
 from quant.improve.bias import Correction, correct_bias, mean_error
-from quant.improve.rounding import Rounded, _Moments, adaround, best_of, descend
+from quant.improve.descent import best_of, descend, with_error_feedback
+from quant.improve.rounding import Rounded, _Moments, adaround
 from quant.improve.runs import ChangingNetwork, held_back, judged_tensors, runs_of
 from quant.improve.runs import distance as distance_of
 from quant.legalize.weights import rows_of
@@ -172,6 +173,64 @@ def test_a_channel_that_is_zero_in_every_sample_keeps_the_nearest_integers() -> 
     steps = [rows_of("DEPTHWISE_CONV2D", weights(g, "first")) / np.asarray(quant.scale)[:, None] for g in (start, made)]
     moved = (np.rint(steps[0]) != np.rint(steps[1])).any(axis=1).reshape(4, 2).any(axis=1)
     assert moved.tolist() == [True, True, False, True]
+
+
+def test_a_rounding_that_hurts_on_held_back_samples_is_dropped() -> None:
+    """Channels are alike in the samples to fit with, so that errors of weights make good for each other; in those held
+    back their signs alternate, and these errors add up.
+    """
+    f = Floats()
+    graph = f.outputs(f.conv(f.input((1, 5, 5, 8)), normal(1, 6, 1, 1, 8), normal(2, 6), name="only"))
+    signs = np.resize(np.float32([1, -1]), 8)
+    samples = [{"x": normal(i, 1, 5, 5, 1) * (signs if i % 4 == 3 else np.ones(8, np.float32))} for i in range(8)]
+    start = ready(graph, samples)
+    told: list[Rounded] = []
+    made = adaround(start, start, samples, done=told.append)
+    (found,) = told
+    assert found.moved > 0
+    assert found.found < found.nearest / 4
+    assert found.after > found.before
+    assert str(found).endswith("of the outputs on held-back samples: dropped")
+    quant = made.main.tensors[layer(made, "only").inputs[1]].quant
+    assert quant is not None
+    scales = np.asarray(quant.scale).reshape(-1, 1, 1, 1)
+    nearest = np.clip(np.rint(weights(start, "only") / scales), -7, 7)
+    assert np.array_equal(np.rint(weights(made, "only") / scales), nearest)
+    alike = adaround(start, start, [sample for i, sample in enumerate(samples) if i % 4 != 3], done=told.append)
+    assert told[-1].kept
+    assert weights(alike, "only").tobytes() != weights(made, "only").tobytes()
+
+
+def test_a_dropped_rounding_is_not_what_later_layers_see() -> None:
+    """What is told of a layer begins where the last one left the network, and the last error is the result's."""
+    graph = network("CONV2D")
+    samples = samples_of(graph, 8)
+    for i in (3, 7):
+        samples[i] = {"x": -3 * samples[i]["x"][:, ::-1]}
+    start = ready(graph, samples)
+    told: list[Rounded] = []
+    made = adaround(start, start, samples, done=told.append)
+    ends = [one.after if one.kept else one.before for one in told]
+    assert [one.before for one in told[1:]] == ends[:-1]
+    assert ends[-1] == distance(graph, made, samples[3::4])
+
+
+def test_one_sample_cannot_be_held_back() -> None:
+    graph = network("CONV2D")
+    samples = samples_of(graph, 1)
+    with pytest.raises(UsageError, match="there must be 2 at least, got 1"):
+        adaround(start := ready(graph, samples), start, samples)
+
+
+def test_groups_are_rounded_as_each_alone() -> None:
+    """One group's inputs are zero: it keeps the nearest integers."""
+    parts = [problem(seed, 3, 5) for seed in range(3)]
+    gram, wanted, exact, step = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    gram[1], wanted[1] = 0, 0
+    found = with_error_feedback(gram, wanted, exact, step, 7)
+    assert np.array_equal(found[1], np.rint(exact[1]))
+    for i in (0, 2):
+        assert np.array_equal(found[i : i + 1], with_error_feedback(*parts[i], 7))
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
