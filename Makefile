@@ -15,7 +15,7 @@ READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo networks test test-all lint format docs conformance conformance-ci fuzz peers interpreter bench clean
+.PHONY: help demo networks test test-all lint format docs conformance conformance-ci fuzz peers interpreter torch bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
@@ -32,6 +32,7 @@ help:
 	@echo 'make fuzz MINUTES=10                 random graphs against the reference model'
 	@echo 'make peers         other consumers of our files: Vela, IREE'
 	@echo 'make interpreter   the PyTorch interpreter of NNEF documents next to ours'
+	@echo 'make torch         the recipes for PyTorch and scikit-learn'
 	@echo 'make bench         speed, next to other runtimes; MODELS=../shared/models/tosa'
 
 demo: $(VENV)/$(READY)
@@ -46,7 +47,7 @@ test: $(VENV)/$(READY)
 	$(VENV)/bin/python $(PYTEST)
 
 test-all: test
-	$(VENV)/bin/python $(PYTEST) -m "slow and not reference and not peers and not interpreter"
+	$(VENV)/bin/python $(PYTEST) -m "slow and not reference and not peers and not interpreter and not torch"
 
 lint: $(VENV)/$(READY)
 	$(VENV)/bin/ruff check .
@@ -81,6 +82,9 @@ peers: $(PEERS_VENV)/$(READY)
 interpreter: $(INTERPRETER_VENV)/$(READY)
 	$(INTERPRETER_VENV)/bin/python -m pytest -q -m interpreter
 
+torch: $(NETWORKS_VENV)/$(READY)
+	$(NETWORKS_VENV)/bin/python -m pytest -q -m torch
+
 bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/tile.py
 	$(BENCH_VENV)/bin/python benchmarks/models.py $(MODELS)
@@ -94,7 +98,7 @@ $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 $(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter
 $(BENCH_VENV)/$(READY): EXTRAS := bench
-$(NETWORKS_VENV)/$(READY): EXTRAS := torch
+$(NETWORKS_VENV)/$(READY): EXTRAS := test,torch
 
 %/$(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; try: make PYTHON=python3.11") \
