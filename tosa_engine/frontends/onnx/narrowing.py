@@ -92,7 +92,8 @@ def _of_block(g: OnnxWriter, block: Block, noted: list[Narrowed]) -> list[Unsupp
             continue
         if id(op) in users:
             one = users[id(op)]
-            _widen(reached, id(one), _beyond(g.graph, block, op, analysis))
+            reach = _beyond(g.graph, block, op, analysis)
+            _widen(reached, id(one), None if one.in_loop and op.op in FITS else reach)
         else:
             analysis.step(bind_operator(op, block, g.graph))
         for name in op.outputs:

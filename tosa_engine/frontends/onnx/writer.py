@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from ... import types
 from ...errors import Unsupported
-from ...graph import Composite, Location, new_graph
+from ...graph import Block, Composite, Location, Region, Tensor, new_graph
 from ...lower.composites import compose
 from ...lower.views import shape_of
 from ...lower.writer import Writer
@@ -17,7 +19,9 @@ from .elements import BY_CARRIER, Element
 from .values import Value
 
 if TYPE_CHECKING:
-    from ...graph import Block, Operator, Tensor
+    from collections.abc import Iterator
+
+    from ...graph import Operator
     from ...types import Array
 
 MAX_EXTENT: Final = (1 << 31) - 1
@@ -26,13 +30,42 @@ VIEWS: Final = ("IDENTITY", "RESHAPE", "TRANSPOSE")
 
 @dataclass(frozen=True)
 class Narrowed:
-    """A result of integers that int32 may lack, called `name`: the tensor, and the operators that compute it."""
+    """A result of integers that int32 may lack, called `name`: the tensor, and the operators that compute it.
+
+    In a loop nothing bounds what is carried on: there the REQUIREs of operators are enough.
+    """
 
     name: str
     element: Element
     tensor: Tensor
     operators: tuple[Operator, ...]
     block: Block
+    in_loop: bool = False
+
+
+@dataclass
+class Opened:
+    """A region that is being written. Its inputs: what a loop carries on, and the tensors `outer` around it."""
+
+    block: Block
+    loops: bool = False
+    outer: list[Tensor] = field(default_factory=list)
+    _inputs: list[Tensor] = field(default_factory=list)  # those that `outer` are inside
+
+    def given(self, x: Tensor) -> Tensor:
+        """The input that a tensor from outside is."""
+        for one, inner in zip(self.outer, self._inputs, strict=True):
+            if one is x:
+                return inner
+        self.outer.append(x)
+        self._inputs.append(self.carry(x))
+        return self._inputs[-1]
+
+    def carry(self, x: Tensor) -> Tensor:
+        """An input that begins as x."""
+        found = self.block.add(Tensor(self.block.fresh(x.name), x.dtype, x.shape, source=x.source))
+        self.block.inputs.append(found.name)
+        return found
 
 
 class OnnxWriter(Writer):
@@ -47,6 +80,7 @@ class OnnxWriter(Writer):
         self.bounds: list[tuple[Tensor, int, int]] = []  # what is known of integers beside their type
         self.of_floats: list[tuple[str, Element, Tensor]] = []
         self._start = 0
+        self._regions: list[Opened] = []
 
     def begin(self, stem: str) -> None:
         """What is written from here on belongs to the value `stem`."""
@@ -56,8 +90,8 @@ class OnnxWriter(Writer):
 
     def tensor_of(self, value: Value) -> Tensor:
         """The tensor of a value; a known one becomes a constant. Raises Unsupported where TOSA can't hold it."""
-        if value.tensor is not None:
-            return value.tensor
+        if value.tensor is not None and (self.holds(value.tensor) or value.data is None):
+            return self.local(value.tensor)
         if value.items is not None:
             raise Unsupported("a sequence where TOSA has tensors only")
         if value.real is not None and value.quant is not None:
@@ -69,10 +103,41 @@ class OnnxWriter(Writer):
         value.tensor = self.const(carried(value.data, value.element), carrier)
         return value.tensor
 
+    def holds(self, x: Tensor) -> bool:
+        return self.block.tensors.get(x.name) is x
+
+    def local(self, x: Tensor) -> Tensor:
+        """A tensor in the block that is written: those of blocks around it are inputs of its region, or constants."""
+        if self.holds(x):
+            return x
+        if x.data is not None:
+            return self.const(x.data, x.dtype, quant=x.quant)
+        return self._regions[-1].given(x)
+
+    @contextmanager
+    def region(self, stem: str) -> Iterator[Opened]:
+        """What is written meanwhile is a region of its own."""
+        names = {region.name for region in self.graph.regions}
+        number = next(n for n in itertools.count() if f"{stem}_{n}" not in names)
+        opened = Opened(Block(f"{stem}_{number}"))
+        self.graph.regions.append(Region(opened.block.name, [opened.block]))
+        kept = self.block, self._constants, self.producers, self._start, self.stem, self.location
+        self.block, self._constants, self.producers, self._start = opened.block, {}, {}, 0
+        self._regions.append(opened)
+        try:
+            yield opened
+        finally:
+            self._regions.pop()
+            self.block, self._constants, self.producers, self._start, self.stem, self.location = kept
+
+    @property
+    def in_loop(self) -> bool:
+        return any(one.loops for one in self._regions)
+
     def narrow(self, x: Tensor, element: Element) -> None:
         """A result in int32, which has to be proved to hold it."""
         operators = tuple(self.block.operators[self._start :])
-        self.narrowed.append(Narrowed(self.stem, element, x, operators, self.block))
+        self.narrowed.append(Narrowed(self.stem, element, x, operators, self.block, self.in_loop))
 
     def bound(self, x: Tensor, low: int, high: int) -> None:
         """Every run has x in low .. high, or ends in a verdict. A view has the values of what it shows."""

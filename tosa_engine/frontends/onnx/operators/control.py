@@ -1,6 +1,7 @@
 """If, Loop and Scan: what is known before the graph runs is decided here.
 
-A branch is chosen where its condition is known. Loops whose number of steps is known are unrolled.
+A branch is chosen where its condition is known; where it is data, both are computed, or regions. Loops are unrolled as
+far as they are known to go on; what is left is a region.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ....errors import GraphError, Unsupported
 from ....lower.layout import stacked
 from ..values import Value, known
 from ..writer import value_of
+from . import regions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +26,10 @@ MOST_STEPS: Final = 4096  # that are unrolled
 
 def choose(call: Call) -> list[Value]:
     """A branch that isn't taken is never looked at, and may be wrong."""
-    name = "then_branch" if _truth(call.known(0, "the condition")) else "else_branch"
+    condition = call.value(0)
+    if condition.data is None:
+        return regions.choice(call, condition)
+    name = "then_branch" if _truth(condition.data) else "else_branch"
     return call.scope.branch(call.attributes[name], [], f"{call.outputs[0]}/{name}")
 
 
@@ -40,21 +45,27 @@ def loop(call: Call) -> list[Value]:
     states = [call.value(index) for index in range(2, len(call.inputs))]
     if len(body.output) < 1 + len(states):
         raise GraphError(f"a body of {len(body.output)} outputs for {len(states)} values that are carried on")
-    most = int(call.scalar(0, "the number of steps")) if call.has(0) else None
-    going = _truth(call.known(1, "the first condition")) if call.has(1) else True
+    most = call.value(0) if call.has(0) else None
+    going = call.value(1) if call.has(1) else known(np.array(True))
     scanned: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(states))]
     step = 0
-    while going and (most is None or step < most):
+    while True:
+        open_ended = next((one for one in (going, most) if one is not None and one.data is None), None)
+        if open_ended is not None:
+            if scanned:
+                way = call.scope.way_to(open_ended)
+                raise Unsupported(f"a loop whose steps are stacked, and whose number of steps depends on data: {way}")
+            return regions.repeated(call, step, most, going, states)
+        if not _truth(going.data) or (most is not None and step >= call.scalar(0, "the number of steps")):
+            break
         if step == MOST_STEPS:
             raise Unsupported(f"a loop of more than {MOST_STEPS} steps; so many are unrolled")
         given = [known(np.array(step, np.int64)), known(np.array(True)), *states]
         found = call.scope.branch(body, given, f"{call.outputs[0]}/{step}")
-        condition, states = found[0], found[1 : 1 + len(states)]
+        going, states = found[0], found[1 : 1 + len(states)]
         for one, value in zip(scanned, found[1 + len(states) :], strict=True):
             one.append(value)
-        if condition.data is None:
-            raise Unsupported(f"the condition of step {step + 1} depends on data: {call.scope.way_to(condition)}")
-        going, step = _truth(condition.data), step + 1
+        step += 1
     return [*states, *(_stacked(call, values, 0) for values in scanned)]
 
 

@@ -214,7 +214,7 @@ def dequantized(call: Call, x: Value, scaling: Scaling) -> Value:
             found.tensor = g.const(real, types.fp32, quant=quant)
         return found
     if x.real is not None and x.quant == quant:
-        return value_of(x.real, FLOAT)
+        return value_of(call.g.local(x.real), FLOAT)
     shape = x.shape
     whole = call.cast(g.tensor_of(x), types.i32)
     if scaling.is_known:
