@@ -48,14 +48,22 @@ class Value:
 
 @dataclass(frozen=True)
 class Row:
-    """A layer: how many of its elements differ and by how much at most, and how many when RESCALE rounds twice."""
+    """A layer: its operators, its elements, how many differ, how many by more than 1, the largest distance; and how
+    many differ when RESCALE rounds twice, where that was asked.
+    """
 
     name: str
     operators: str
     size: int
     differing: int
+    far: int
     most: int
-    twice: int
+    twice: int | None = None
+
+    @property
+    def within(self) -> float:
+        """The share of elements that are at most 1 away."""
+        return 1 - self.far / self.size
 
 
 def litert_values(model: Path, x: Array) -> list[Value]:
@@ -160,18 +168,23 @@ def compare(graph: Graph, arrays: Mapping[str, Array]) -> list[Row]:
     """A row for each layer, given the values of the tensors in `arrays`."""
     rows = []
     for name, expected in arrays.items():
-        if name in graph.main.inputs:
-            continue
-        part = layer(graph, arrays, name)
-        feeds = {n: arrays[n] for n in part.main.inputs}
-        once, twice = (_differences(_run(g, feeds), expected) for g in (part, rounding_twice(part)))
-        operators = [op.op for op in part.main.operators if op.op not in ("CONST", "CONST_SHAPE", "RESCALE")]
-        source = graph.main.tensors[name].source
-        shown = source.name if source is not None and source.name else name
-        differing = int(np.count_nonzero(once))
-        most = int(once.max(initial=0))
-        rows.append(Row(shown, " ".join(operators), expected.size, differing, most, int(np.count_nonzero(twice))))
+        if name not in graph.main.inputs:
+            row, part, feeds = compared(graph, arrays, name)
+            twice = _differences(_run(rounding_twice(part), feeds), expected)
+            rows.append(replace(row, twice=int(np.count_nonzero(twice))))
     return rows
+
+
+def compared(graph: Graph, arrays: Mapping[str, Array], name: str) -> tuple[Row, Graph, dict[str, Array]]:
+    """The layer that gives the tensor `name`, its graph and what this was fed with."""
+    part = layer(graph, arrays, name)
+    feeds = {n: arrays[n] for n in part.main.inputs}
+    away = _differences(_run(part, feeds), arrays[name])
+    operators = [op.op for op in part.main.operators if op.op not in ("CONST", "CONST_SHAPE", "RESCALE")]
+    source = graph.main.tensors[name].source
+    shown = source.name if source is not None and source.name else name
+    far, most = int((away > 1).sum()), int(away.max(initial=0))
+    return Row(shown, " ".join(operators), away.size, int(np.count_nonzero(away)), far, most), part, feeds
 
 
 def _run(graph: Graph, feeds: Mapping[str, Array]) -> Array:
@@ -184,19 +197,21 @@ def _differences(found: Array, expected: Array) -> Array:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    lines = [
-        "| layer | operators | elements | differ | % | most | differ if rounded twice |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    head = ["layer", "operators", "elements", "differ", "within 1", "most"]
+    if rows[0].twice is not None:
+        head.append("differ if rounded twice")
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in (*rows, total(rows)):
-        counts = f"{row.size:,} | {row.differing:,} | {100 * row.differing / row.size:.3f} | {row.most} | {row.twice:,}"
-        lines.append(f"| {row.name} | {row.operators} | {counts} |")
+        cells = [row.name, row.operators, f"{row.size:,}", f"{row.differing:,}", f"{100 * row.within:.3f} %"]
+        cells += [str(row.most)] + ([] if row.twice is None else [f"{row.twice:,}"])
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def total(rows: Sequence[Row]) -> Row:
-    sums = [sum(values) for values in zip(*((r.size, r.differing, r.twice) for r in rows), strict=True)]
-    return Row("all layers", "", sums[0], sums[1], max(r.most for r in rows), sums[2])
+    sums = [sum(values) for values in zip(*((r.size, r.differing, r.far) for r in rows), strict=True)]
+    twice = [row.twice for row in rows if row.twice is not None]
+    return Row("all layers", "", *sums, max(r.most for r in rows), sum(twice) if twice else None)
 
 
 def main(words: list[str]) -> int:

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 import onnxruntime
-from layers import layer
+from layers import Row, compared, markdown
 
 from tosa_engine import Session, cli
 from tosa_engine.load import load
@@ -36,22 +35,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENOUGH = 0.999
-
-
-@dataclass(frozen=True)
-class Row:
-    """A layer: its operators, its elements, how many are not the same, how many are more than 1 away, and the most."""
-
-    name: str
-    operators: str
-    size: int
-    differing: int
-    far: int
-    most: int
-
-    @property
-    def within(self) -> float:
-        return 1 - self.far / self.size
 
 
 def runtime_values(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -78,15 +61,7 @@ def runtime_values(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
 def compare(graph: Graph, arrays: Mapping[str, Array], feeds: Mapping[str, Array]) -> list[Row]:
     """A row for each tensor of the integer graph that ONNX Runtime has, too."""
     known = {**_lined_up(graph, arrays, feeds), **feeds}
-    rows = []
-    for name in (n for n in known if n not in feeds):
-        part = layer(graph, known, name)
-        found = Session(part, threads=1).run(None, {one: known[one] for one in part.main.inputs})[0]
-        away = np.abs(found.astype(np.int64) - known[name])
-        operators = [op.op for op in part.main.operators if op.op not in ("CONST", "CONST_SHAPE", "RESCALE")]
-        far, most = int((away > 1).sum()), int(away.max())
-        rows.append(Row(name, " ".join(operators), away.size, int(np.count_nonzero(away)), far, most))
-    return rows
+    return [compared(graph, known, name)[0] for name in known if name not in feeds]
 
 
 def _lined_up(graph: Graph, arrays: Mapping[str, Array], feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -105,17 +80,6 @@ def _lined_up(graph: Graph, arrays: Mapping[str, Array], feeds: Mapping[str, Arr
             nearest = min(fitting, key=lambda order: float(np.abs(order.astype(np.float64) - ours).sum()))
             found[name] = np.ascontiguousarray(nearest.astype(tensors[name].dtype.storage))
     return found
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    sums = [sum(values) for values in zip(*((r.size, r.differing, r.far) for r in rows), strict=True)]
-    total = Row("all layers", "", sums[0], sums[1], sums[2], max(row.most for row in rows))
-    lines = ["| layer | operators | elements | differ | within 1 | most |", "|---|---|---|---|---|---|"]
-    lines += [
-        f"| {r.name} | {r.operators} | {r.size:,} | {r.differing:,} | {100 * r.within:.3f} % | {r.most} |"
-        for r in (*rows, total)
-    ]
-    return "\n".join(lines)
 
 
 def inputs_of(bundle: Path, names: Sequence[str]) -> list[dict[str, Array]]:

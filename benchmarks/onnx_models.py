@@ -118,20 +118,20 @@ def measured(folder: Path, scratch: Path) -> Row:
     row.quantized = any(node.op_type in QUANTIZED for node in onnx.load(model).graph.node)
     for group in groups:
         try:
-            _floats(row, model, group)
+            floats(row, model, group)
         except TosaEngineError as problem:
             row.cells["float"] = str(problem).splitlines()[0]
             return row
         data = scratch / "data.npz"
         np.savez(data, **{name: np.stack([case.inputs[name] for case in group]) for name in group[0].fed()})
         for bits in (8, 16):
-            _ours(row, model, group, data, bits)
+            integers(row, model, group, data, bits)
             if not row.quantized:
                 _peer(row, model, group, scratch, bits)
     return row
 
 
-def _floats(row: Row, model: Path, group: Sequence[Case]) -> None:
+def floats(row: Row, model: Path, group: Sequence[Case]) -> None:
     shapes = {name: array.shape for name, array in group[0].fed().items()}
     session = Session(load(model, shape=shapes, constant=group[0].constants()), threads=1)
     for case in group:
@@ -147,7 +147,7 @@ def _outputs(session: Session, case: Case) -> Iterator[tuple[str, Array]]:
     yield from zip([port.name for port in session.outputs], session.run_real(None, feeds), strict=True)
 
 
-def _ours(row: Row, model: Path, group: Sequence[Case], data: Path, bits: int) -> None:
+def integers(row: Row, model: Path, group: Sequence[Case], data: Path, bits: int) -> None:
     words: list[object] = ["quantize", model, "--data", data, "--bits", bits, "-q", "-o", data.with_suffix(".tosa")]
     for name, array in group[0].fed().items():
         words += ["--shape", f"{name}={','.join(map(str, array.shape)) or 'scalar'}"]
@@ -198,10 +198,14 @@ def _peer(row: Row, model: Path, group: Sequence[Case], scratch: Path, bits: int
         row.cells[what] = f"{type(problem).__name__}: {str(problem).splitlines()[0][:60]}"
 
 
+def versions() -> str:
+    """The day, and what was measured with."""
+    return f"{dt.date.today().isoformat()}; {', '.join(f'{name} {metadata.version(name)}' for name in PACKAGES)}."
+
+
 def markdown(rows: Sequence[Row]) -> str:
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
     lines = [
-        f"{dt.date.today().isoformat()}; {versions}.",
+        versions(),
         "",
         "| model | cases (shapes) | float | int8 | int16 | ONNX Runtime int8 | ONNX Runtime int16 |",
         "|---|---|---|---|---|---|---|",

@@ -19,6 +19,7 @@ from tosa_engine import Session, serialize
 from tosa_engine.check import check
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -289,3 +290,33 @@ def test_errors_of_elementary_functions(module: Any, capsys: pytest.CaptureFixtu
     x = np.array([0, 0, 0, 100, 100, np.nan], np.float32)
     got = np.array([1, 1 + 2.0**-22, np.nan, np.inf, 3e38, np.nan], np.float32)
     assert elementary.units(got, [x], np.exp).tolist() == [0, 2, np.inf, 0, np.inf, 0]
+
+
+def test_a_record_replaces_its_section_alone(module: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    pages, page = module("pages"), tmp_path / "RESULTS.md"
+    page.write_text("# Measured\n\n## One\n\nold\n\n## Two\n\nkept\n")
+    pages.record("One", "new", page)
+    pages.record("Three", "more", page)
+    assert page.read_text() == "# Measured\n\n## One\n\nnew\n\n## Two\n\nkept\n\n## Three\n\nmore\n"
+
+
+def test_models_of_packages_have_samples_of_their_shapes(module: Callable[[str], ModuleType]) -> None:
+    """Those that need no photograph; each package is one of ten."""
+    models = module("package_models")
+    assert len({model.package for model in models.MODELS}) == len(models.MODELS) == 10
+    made = (models.waves, models.spectra, models.features, models.letters)
+    for model in models.MODELS:
+        if model.samples in made:
+            for name, shape in model.shapes.items():
+                sample = model.samples(np.random.default_rng(0), name, shape)
+                assert sample.shape == shape
+                assert np.isfinite(sample).all()
+
+
+def test_layers_are_added_up(module: Callable[[str], ModuleType]) -> None:
+    layers = module("layers")
+    rows = [layers.Row("a", "CONV2D", 100, 5, 1, 2), layers.Row("b", "ADD", 300, 3, 0, 1)]
+    assert layers.total(rows) == layers.Row("all layers", "", 400, 8, 1, 2)
+    assert layers.markdown(rows).splitlines()[-1] == "| all layers |  | 400 | 8 | 99.750 % | 2 |"
+    (row,) = [layers.Row("a", "CONV2D", 100, 5, 0, 1, 0)]
+    assert layers.markdown([row]).splitlines()[-1] == "| all layers |  | 100 | 5 | 100.000 % | 1 | 0 |"
