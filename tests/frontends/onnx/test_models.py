@@ -281,3 +281,14 @@ def test_arrays_of_int64_are_taken_where_they_fit(tmp_path: Path, command: Calla
     done = command("run", path, "-i", ids)
     assert done.code == 6
     assert done.err == "error: DATA.int64: int64 values from 2 to 1099511627776 don't fit i32 (tensor 'ids')\n"
+
+
+def test_a_result_that_an_operator_does_not_give_moves_no_other(tmp_path: Path) -> None:
+    """The mean, the second output, isn't there: the sum is the fourth all the same."""
+    node = helper.make_node(
+        "SkipSimplifiedLayerNormalization", ["x", "k", "g"], ["y", "", "", "s"], domain="com.microsoft"
+    )
+    proto = model([node], {"x": [1, 2, 4], "k": [1, 2, 4]}, ["y", "s"], {"g": np.ones(4, np.float32)})
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    x = np.arange(8, dtype=np.float32).reshape(1, 2, 4)
+    assert oracle.run(load(written(tmp_path, proto)), {"x": x, "k": x})["s"].tolist() == (x + x).tolist()

@@ -274,16 +274,16 @@ def _bound_lengths(g: OnnxWriter, inputs: Sequence[Value | None]) -> None:
         g.bound(g.tensor_of(lengths), 0, keys.shape[1 if len(keys.shape) == 3 else 2])
 
 
-def _as_values(found: Any, call: Call) -> list[Value]:
+def _as_values(found: Any, call: Call) -> list[Value | None]:
     items = found if isinstance(found, (list, tuple)) else [found]
-    values: list[Value] = []
+    values: list[Value | None] = []
     for item in items:
         if isinstance(item, Value):
             values.append(item)
         elif isinstance(item, np.ndarray):
             values.append(known(item))
-        elif item is None:
-            continue
+        elif item is None:  # what follows keeps its place
+            values.append(None)
         else:
             values.append(value_of(item, call.inputs[0].element if call.inputs and call.inputs[0] else None))
     return values
