@@ -30,7 +30,8 @@ scikit-learn ships, exported by public exporters, and quantized from the exporte
 | ONNX Runtime | the first file; int8 by `quantize_static` |
 
 ONNX Runtime's int8 has QDQ and weights per channel, after `quant_pre_process`, from the same calibration samples; what
-it can't quantize, as a GRU, stays float there.
+it can't quantize, as a GRU, stays float there. So does the last SUB of the denoiser, whose output isn't rounded to 8
+bits: on 64 calibration samples it has 48.3 dB, with that rounding 46.2 dB, and tosa-engine's int8 46.8 dB.
 
 The metric is of test samples that neither training nor calibration saw. *SQNR* compares their outputs with PyTorch's.
 """
