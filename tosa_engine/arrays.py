@@ -140,7 +140,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except DAMAGED as error:
+    except (*DAMAGED, UnicodeDecodeError) as error:  # names of members
         raise DataError(f"{path}: not an .npz file, or damaged: {error}", label="DATA.npz") from error
 
 

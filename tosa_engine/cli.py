@@ -164,7 +164,7 @@ def _report(error: BaseException, code: int, debug: bool) -> int:
 def _messages(error: BaseException, code: int) -> list[str]:
     if isinstance(error, Problems):
         headline = [shown(error.headline, MOST)] if error.headline else []
-        return [*headline, *(str(problem) for problem in error.problems)]
+        return [*headline, *error.named()]
     if isinstance(error, OSError) and error.filename is not None:
         return [shown(f"{error.filename}: {error.strerror}")]
     if isinstance(error, MemoryError):

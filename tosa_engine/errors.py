@@ -120,6 +120,9 @@ class Unsupported(TosaEngineError):
     exit_code = 5
 
 
+LISTED = 100  # problems that are named
+
+
 class Problems(TosaEngineError):
     """Several problems found in one go, reported together."""
 
@@ -128,8 +131,13 @@ class Problems(TosaEngineError):
         self.headline = headline
         super().__init__(headline)
 
+    def named(self) -> list[str]:
+        """The problems as text, the first ones of very many."""
+        rest = len(self.problems) - LISTED
+        return [*(str(p) for p in self.problems[:LISTED]), *([f"... and {rest} more"] if rest > 0 else [])]
+
     def _text(self) -> str:
-        lines = [str(p) for p in self.problems]
+        lines = self.named()
         return "\n".join([shown(self.headline, MOST), *lines] if self.headline else lines)
 
     @property

@@ -6,6 +6,8 @@ Values are named: an operator lists the names of its inputs and outputs, and its
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
     from .types import Array, DType, Shape
 
 Attribute = Any  # int, bool, float, str, bytes, tuple of ints, DType, or (CLAMP) a number in the tensor's own type
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No search for cycles meanwhile: of the hundred thousands of nodes of a large model none is garbage, and going
+    through them again and again takes more time than reading it.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

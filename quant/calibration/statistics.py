@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BINS: Final = 1 << 16
 FEW: Final = 1 << 14  # values that are counted one by one sooner than all bins are looked through
 LEAST_EXPONENT: Final = 149
+FLOAT_MAX: Final = float(np.finfo(np.float32).max)
 UNIT: Final = 2**LEAST_EXPONENT
 FORMAT: Final = "tosa-engine calibration statistics"
 VERSION: Final = 1
@@ -120,7 +121,7 @@ class TensorStatistics:
             made = cls(
                 int(content["samples"]), int(content["values"]), float(content["low"]), float(content["high"]),
                 int(content["low_sum"]), int(content["high_sum"]),
-                np.asarray(content["channel_low"], np.float32), np.asarray(content["channel_high"], np.float32),
+                *_bounds(content["channel_low"], content["channel_high"]),
             )  # fmt: skip
             used, counts = np.asarray(content["bins"], np.int64), np.asarray(content["counts"], np.int64)
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
@@ -128,8 +129,11 @@ class TensorStatistics:
         fits = used.ndim == 1 and used.shape == counts.shape and bool(((used >= 0) & (used < BINS)).all())
         if not fits or bool((counts < 0).any()) or int(counts.sum()) != made.values or made.samples < 1:
             raise DataError(f"{where}: the counts of the histogram don't fit its number of values")
-        if not (math.isfinite(made.low) and math.isfinite(made.high) and made.low <= made.high):
+        if not -FLOAT_MAX <= made.low <= made.high <= FLOAT_MAX:
             raise DataError(f"{where}: a range needs finite bounds in order, got {made.low!r} .. {made.high!r}")
+        low, high = (exactly(bound) * made.samples for bound in (made.low, made.high))
+        if not (low <= made.low_sum <= high and low <= made.high_sum <= high):
+            raise DataError(f"{where}: the sums of minima and maxima don't fit the range")
         made.bins[used] = counts
         return made
 
@@ -151,6 +155,16 @@ def exactly(value: float) -> int:
     """A float32 in units of 2^-149."""
     top, bottom = value.as_integer_ratio()
     return top * (UNIT // bottom)
+
+
+def _bounds(lows: Any, highs: Any) -> tuple[Array, Array]:
+    """The ranges of channels as they are kept. Raises ValueError for what no channel can have."""
+    low, high = np.asarray(lows, np.float64), np.asarray(highs, np.float64)
+    if low.ndim != 1 or low.shape != high.shape or not bool((np.abs([low, high]) <= FLOAT_MAX).all()):
+        raise ValueError("channel_low and channel_high are lists of the same length of finite float32")
+    if not bool((low <= high).all()):
+        raise ValueError("a channel's maximum is below its minimum")
+    return low.astype(np.float32), high.astype(np.float32)
 
 
 def _float(bits: Array) -> Array:

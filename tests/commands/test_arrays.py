@@ -35,6 +35,14 @@ def test_a_bundle_holds_arrays_by_name(tmp_path: Path) -> None:
             np.testing.assert_array_equal(found[name], array, strict=True)
 
 
+def test_names_of_members_that_are_no_text(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("é.npy", b"")
+    (tmp_path / "x.npz").write_bytes((tmp_path / "x.npz").read_bytes().replace("é".encode(), b"\x80\x80"))
+    with pytest.raises(DataError, match=r"not an \.npz file, or damaged: 'utf-8' codec"):
+        arrays.read_bundle(tmp_path / "x.npz")
+
+
 def test_equal_arrays_give_equal_files(tmp_path: Path) -> None:
     arrays.write(tmp_path / "x.npz", ARRAYS)
     arrays.write(tmp_path / "y.npz", ARRAYS)

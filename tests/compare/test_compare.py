@@ -201,6 +201,9 @@ def test_float_integer_and_real_numbers_of_a_device(command, digits: Path, tmp_p
 def test_wrong_calls(arguments: list[str], code: int, message: str, command, folder: Path, monkeypatch) -> None:
     (folder / "empty").mkdir()
     (folder / "hostile").mkdir()
+    for name in ("../x.npz", "\\u0000", "\\ud800"):
+        (folder / "hostile" / "index.json").write_text(f'{{"x": {{"file": "{name}"}}}}')
+        assert command("compare", folder / "hostile", folder / "hostile").code == 6
     (folder / "hostile" / "index.json").write_text('{"x": {"file": "../x.npz"}}')
     (folder / "map.json").write_text('{"absent": "nowhere"}')
     arrays.write(folder / "strange.npz", {"absent": np.zeros(3, np.int8)})

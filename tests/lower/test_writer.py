@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
+import pytest
 from lower_tools import normal
 
 from tosa_engine import types
 from tosa_engine.graph import Location, Operator, QParams, new_graph
 from tosa_engine.lower.composites import grouped
+from tosa_engine.lower.problems import Unlowered
 from tosa_engine.lower.views import per_tensor, within
 from tosa_engine.lower.writer import Writer
 
@@ -23,6 +26,26 @@ def test_names_begin_with_the_stem_and_leave_others_alone() -> None:
     x = g.tensor("x", types.fp32, (2,))
     assert [g.binary("ADD", x, x).name for _ in range(2)] == ["conv/add_1", "conv/add_2"]
     assert [g.tensor("x", types.fp32, None).name, g.fresh("y")] == ["x_1", "y"]
+
+
+def test_names_are_the_first_that_are_free() -> None:
+    g = writer()
+    start = time.process_time()
+    tensors = [g.tensor("x", types.fp32, None) for _ in range(20_000)]
+    assert time.process_time() - start < 3  # each looked through all numbers before it
+    assert [t.name for t in tensors[:3]] == ["x", "x_1", "x_2"]
+    assert tensors[-1].name == "x_19999"
+    g.rename(tensors[7], "y")
+    g.rename(tensors[0], "z")
+    assert [g.tensor("x", types.fp32, None).name for _ in range(3)] == ["x", "x_7", "x_20000"]
+
+
+@pytest.mark.parametrize("of", ["a tensor", "a constant"])
+def test_more_dimensions_than_arrays_have(of: str) -> None:
+    g = writer()
+    x = g.tensor("x", types.fp32, (1,)) if of == "a tensor" else g.const(normal(1), types.fp32)
+    with pytest.raises(Unlowered, match="a tensor of 100000 dimensions; at most 32 are made"):
+        g.reshape(x, (1,) * 100_000)
 
 
 def test_equal_constants_are_made_once() -> None:

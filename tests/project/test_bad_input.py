@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from limits import within_limits
 
 from tosa_engine import serialize, types
 from tosa_engine.graph import Block, Graph, Operator, Region, Tensor
@@ -314,6 +315,17 @@ def test_an_nnef_input_of_many_dimensions(command, tmp_path: Path) -> None:
     outcome = command("check", tmp_path)
     assert outcome.code == 6
     assert "10000 dimensions, at most 32 are read" in outcome.err
+
+
+@pytest.mark.parametrize("made", ["reshape(x, shape = [{}])", "unsqueeze(x, axes = [{}])", "unsqueeze(c, axes = [{}])"])
+def test_an_nnef_result_of_many_dimensions(command, tmp_path: Path, made: str) -> None:
+    numbers = ", ".join(str(i) if "axes" in made else "1" for i in range(10_000))
+    lines = "x = external(shape = [1]); c = constant(shape = [1], value = [1.0]); y = " + made.format(numbers)
+    (tmp_path / "graph.nnef").write_text(f"version 1.0;\ngraph n(x) -> (y) {{ {lines}; }}\n", encoding="utf-8")
+    with within_limits():
+        outcome = command("check", tmp_path)
+    assert outcome.code == 5
+    assert " dimensions; at most 32 are made\n" in outcome.err
 
 
 def test_an_unknown_nnef_operator(fails, model: Path) -> None:

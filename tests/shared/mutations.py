@@ -48,7 +48,7 @@ def broken(name: str, data: bytes, rng: random.Random) -> bytes:
     """The file `name`, broken."""
     suffixes: dict[str, Callable[[bytes, random.Random], bytes]] = {
         ".tosa": tosa, ".npy": npy, ".npz": npz, ".dat": dat, ".tgz": archive, ".tar": archive, ".nnef": text,
-        ".quant": text, ".onnx": onnx, ".json": json_file, ".jsonl": json_lines,
+        ".quant": text, ".onnx": onnx, ".tflite": words, ".json": json_file, ".jsonl": json_lines,
     }  # fmt: skip
     change = next((found for suffix, found in suffixes.items() if name.endswith(suffix)), raw)
     return raw(data, rng) if rng.random() < 0.25 else change(data, rng)
@@ -69,6 +69,16 @@ def raw(data: bytes, rng: random.Random) -> bytes:
             found[at:at] = found[at : at + rng.choice((1, 4, 64))]
         else:
             found[at:at] = rng.randbytes(rng.choice((1, 4)))
+    return bytes(found)
+
+
+def words(data: bytes, rng: random.Random) -> bytes:
+    """A flatbuffer: words of four bytes replaced by numbers and by others of its own, which are offsets and lengths."""
+    found = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at, other = (4 * rng.randrange(len(found) // 4) for _ in range(2))
+        new = rng.choice((*NUMBERS[:18], int.from_bytes(found[other : other + 4], "little"), found[at] + 4))
+        struct.pack_into("<I", found, at, new & 0xFFFFFFFF)
     return bytes(found)
 
 

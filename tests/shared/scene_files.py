@@ -7,9 +7,11 @@ import json
 import tarfile
 from typing import TYPE_CHECKING, Any, Final
 
+import common_ir_documents as cir
 import numpy as np
 from nets import feeds_of, residual_net, words_net
-from scenes import DATA
+from scenes import DATA, ROUNDING
+from tflite_tools import ADD, DEQUANTIZE, INT8, QUANTIZE, TANH, Held, Node, tflite
 
 from tosa_engine import serialize, types
 from tosa_engine.builder import Builder
@@ -58,6 +60,11 @@ def make(folder: Path) -> None:
     _operators(folder / "operators")
     _pictures(folder / "pictures", rng)
     onnx_models(rng)
+    (folder / "library.cir.json").write_text(json.dumps(cir.OPERATORS), encoding="utf-8")
+    (folder / "small.cir.json").write_text(json.dumps(common_ir_graph()), encoding="utf-8")
+    (folder / "net.tflite").write_bytes(tflite_model())
+    np.save("pair.npy", np.ones(2, np.float32))
+    np.save("row.npy", np.ones((1, 2), np.float32))
     np.save("labels.npy", np.array([0, 1, 2]))
     np.savez("labels.npz", y=np.array([0, 1, 2]))
     (folder / "layers.txt").write_text("c=int16\nop:CONV2D=int8\n*=int8\n", encoding="utf-8")
@@ -68,6 +75,9 @@ def make(folder: Path) -> None:
         "convert q.tosa -o q.json",
         "calibrate net.nnef --random 2 --statistics net.stats.json -o graph.quant",
         f"sensitivity net.nnef {DATA} --journal journal.jsonl",
+        f"search net.nnef {DATA} --sqnr 20 --journal search.jsonl",
+        ROUNDING,
+        "convert net.onnx -o net.cir.json",
         "run int.tosa -i x.npz --dump-intermediates device -o device.npz",
     ):
         assert main([*line.split()]) == 0, line
@@ -155,6 +165,51 @@ def onnx_models(rng: np.random.Generator) -> None:
     weights = model([node("MatMul", ["x", "m"], ["out"])], ports(x=[4]), ports(out=None), held)
     save_model(weights, "weights.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     np.save("vector.npy", rng.standard_normal(4).astype(np.float32))
+
+
+def common_ir_graph() -> dict[str, Any]:
+    """A graph of Common IR with a library in a file of its own, a function, a variable dimension and metadata."""
+    twice = {
+        "name": "Twice", "inputs": [cir.port("a", cir.tensor("m*"))], "outputs": [cir.port("d", cir.tensor("m*"))],
+        "nodes": [cir.node("t", "Add", ["a", "a"], ["d"])],
+    }  # fmt: skip
+    nodes = [
+        cir.node("a", "Relu", ["x"], ["r"]),
+        cir.node("b", "Twice", ["r"], ["t"], domain="org.example"),
+        cir.node(
+            "c",
+            "Concat",
+            ["t", "x"],
+            ["y"],
+            arg_count=[2],
+            attributes=[{"name": "axis", "type": "int64", "value": 0}],
+            control_inputs=["a"],
+        ),
+    ]
+    return cir.graph(
+        nodes,
+        {"x": cir.tensor("n")},
+        [cir.port("y", cir.tensor("*"))],
+        imports=["library.cir.json"],
+        bundled={},
+        functions=[twice],
+    )
+
+
+def tflite_model() -> bytes:
+    """QUANTIZE, DEQUANTIZE, TANH, and an ADD with a constant."""
+    tensors = [
+        Held("x", (1, 2), signature=(-1, 2)), Held("q", (1, 2), INT8, signature=(-1, 2), scale=(0.5, 3)),
+        Held("d", (1, 2), signature=(-1, 2)), Held("t", (1, 2), signature=(-1, 2)),
+        Held("c", (1, 2), data=np.float32([1, 2])), Held("y", (1, 2), signature=(-1, 2)),
+    ]  # fmt: skip
+    nodes = [
+        Node(QUANTIZE, [0], [1]),
+        Node(DEQUANTIZE, [1], [2]),
+        Node(TANH, [2], [3]),
+        Node(ADD, [3, 4], [5], options=11),
+    ]
+    return tflite(tensors, nodes, [0], [5])
 
 
 def loops() -> Graph:

@@ -30,6 +30,9 @@ FLOATS: Final = (
     "calibrate {} --random 2 -o out.quant",
 )
 DATA: Final = "--statistics net.stats.json --random 2 --samples 2"
+ROUNDING: Final = (
+    "quantize net.nnef --data samples.npy --rounding adaround --bias-correction --journal rounding.jsonl -o out.tosa"
+)
 
 
 def lines(templates: tuple[str, ...], model: str) -> tuple[str, ...]:
@@ -160,6 +163,28 @@ SCENES: Final = (
         ),
     ),
     Scene(
+        "common_ir",
+        ("net.cir.json", "small.cir.json", "library.cir.json"),
+        (
+            *lines(FLOATS, "net.cir.json"),
+            "convert net.cir.json -o out.onnx",
+            "convert net.cir.json -o out.cir.json",
+            "run net.cir.json -i input.npy",
+            *lines(READS, "small.cir.json --dim n=2"),
+            "convert small.cir.json -o out.onnx",
+            "run small.cir.json -i pair.npy --dim n=2",
+        ),
+    ),
+    Scene(
+        "tflite",
+        ("net.tflite",),
+        (
+            *lines(READS, "net.tflite"),
+            "run net.tflite -i row.npy",
+            "convert net.tflite --shape x=3,2 -o out.tosa",
+        ),
+    ),
+    Scene(
         "sidecar",
         ("q.qparams.json", "q.json"),
         (
@@ -191,7 +216,15 @@ SCENES: Final = (
             f"sensitivity net.nnef {DATA}",
         ),
     ),
-    Scene("journal", ("journal.jsonl",), (f"sensitivity net.nnef {DATA} --journal journal.jsonl --resume",)),
+    Scene(
+        "journal",
+        ("journal.jsonl", "search.jsonl", "rounding.jsonl"),
+        (
+            f"sensitivity net.nnef {DATA} --journal journal.jsonl --resume",
+            f"search net.nnef {DATA} --sqnr 20 --journal search.jsonl --resume",
+            f"{ROUNDING} --resume",
+        ),
+    ),
     Scene(
         "labels",
         ("labels.npy", "labels.npz"),

@@ -37,11 +37,12 @@ class Agreement:
     def add_floats(self, got: Array, wanted: Array) -> None:
         """Count floats beside floats; without LSB."""
         got, wanted = np.asarray(got, np.float64).reshape(-1), np.asarray(wanted, np.float64).reshape(-1)
-        noise = got - wanted
-        self.signal += float(wanted @ wanted)
-        self.noise += float(noise @ noise)
-        self.product += float(got @ wanted)
-        self.power += float(got @ got)
+        with np.errstate(over="ignore", invalid="ignore"):
+            noise = got - wanted
+            self.signal += float(wanted @ wanted)
+            self.noise += float(noise @ noise)
+            self.product += float(got @ wanted)
+            self.power += float(got @ got)
         self.elements += got.size
 
     def join(self, other: Agreement) -> None:
@@ -55,7 +56,8 @@ class Agreement:
         """Signal to quantization noise in dB: 10 log10(sum real^2 / sum (real - integer)^2); infinite without noise."""
         if self.noise == 0:
             return math.inf
-        return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
+        ratio = self.signal / self.noise
+        return 10 * math.log10(ratio) if ratio > 0 else -math.inf
 
     @property
     def cosine(self) -> float:

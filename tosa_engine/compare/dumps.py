@@ -101,7 +101,7 @@ def _indexed(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for name, entry in content.items() if isinstance(content, dict) else [("", None)]:
         file = entry.get("file") if isinstance(entry, dict) else None
-        if not isinstance(file, str) or Path(file).name != file:
+        if not isinstance(file, str) or not file.isprintable() or Path(file).name != file:
             raise DataError(f"{where}: '{name}' needs a 'file' in this folder")
         files[name] = folder / file
     return files

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..errors import GraphError, Unsupported
+from ..types import MAX_RANK
 
 MOST_MADE: Final = 1 << 26  # elements of a constant that a lowering makes up
 
@@ -21,3 +22,9 @@ def check_made(elements: int, what: str) -> None:
     """Raises Unlowered for a constant that would be too large; `what` it is."""
     if elements > MOST_MADE:
         raise Unlowered(f"{what} of {elements} elements; at most {MOST_MADE} are made")
+
+
+def check_rank(rank: int) -> None:
+    """Raises Unlowered for more dimensions than arrays have."""
+    if rank > MAX_RANK:
+        raise Unlowered(f"a tensor of {rank} dimensions; at most {MAX_RANK} are made")

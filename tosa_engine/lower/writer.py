@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import types
 from ..graph import Operator, Tensor
+from .problems import check_rank
 from .views import per_tensor, reshaped, section, shape_of, transposed
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Writer:
         self, block: Block, location: Location | None = None, stem: str = "", taken: Container[str] = ()
     ) -> None:
         self.block, self.location, self.stem, self.taken = block, location, stem, taken
+        self._numbers: dict[str, int] = {}  # the names of a stem up to this number are taken
         self._constants: dict[tuple[Any, ...], Tensor] = {}
         self.producers: dict[str, Operator] = {}
 
@@ -41,16 +43,27 @@ class Writer:
 
     def fresh(self, stem: str) -> str:
         """A tensor name that isn't taken yet."""
-        name, number = stem, 0
+        number = self._numbers.get(stem, 0)
+        name = f"{stem}_{number}" if number else stem
         while name in self.block.tensors or name in self.taken:
             number += 1
             name = f"{stem}_{number}"
+        self._numbers[stem] = number
         return name
+
+    def _free(self, name: str) -> None:
+        """A name may be given again."""
+        stem, _, number = name.rpartition("_")
+        self._numbers.pop(name, None)
+        if number.isdecimal() and len(number) < 10:
+            self._numbers[stem] = min(int(number), self._numbers.get(stem, 0))
 
     def tensor(
         self, stem: str, dtype: DType, shape: Shape | None, data: Array | None = None, quant: QParams | None = None
     ) -> Tensor:
-        """A new tensor, named `stem` unless that is taken."""
+        """A new tensor, named `stem` unless that is taken. Raises Unlowered for more dimensions than arrays have."""
+        if shape is not None:
+            check_rank(len(shape))
         return self.block.add(Tensor(self.fresh(stem), dtype, shape, data, quant))
 
     def append(self, operator: Operator) -> None:
@@ -72,6 +85,7 @@ class Writer:
             producer.outputs = [name if n == tensor.name else n for n in producer.outputs]
             self.producers[name] = producer
         del self.block.tensors[tensor.name]
+        self._free(tensor.name)
         tensor.name = name
         self.block.add(tensor)
 
@@ -126,6 +140,7 @@ class Writer:
         shape = tuple(shape)
         if shape_of(x) == shape:
             return x
+        check_rank(len(shape))
         if x.data is not None:
             output = self.const(x.data.reshape(shape), x.dtype, "reshape")
         else:

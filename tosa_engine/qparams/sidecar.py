@@ -106,7 +106,7 @@ def attach_text(graph: Graph, text: str, name: str) -> None:
         entries = [entry for key in ("inputs", "outputs", "tensors") for entry in content.get(key, [])]
         forms = [(str(e["name"]), e.get("dtype"), e.get("shape")) for e in entries]
         known = [(str(e["name"]), str(e.get("source", "")), _qparams(e)) for e in entries if "scale" in e]
-    except (ValueError, AttributeError, TypeError, KeyError) as problem:
+    except (ValueError, AttributeError, TypeError, KeyError, OverflowError) as problem:
         raise _not_one(name, problem) from problem
     for tensor_name, dtype, shape in forms:
         tensor = graph.main.tensors.get(tensor_name)
@@ -140,7 +140,7 @@ def _record(content: dict[str, Any], name: str) -> Record | None:
         notes, margins = [*found.get("notes", [])], {**found.get("margins", {})}
         settings = {**found.get("settings", {})}
         return Record([str(n) for n in notes], {str(n): float(b) for n, b in margins.items()}, settings)
-    except (ValueError, AttributeError, TypeError) as problem:
+    except (ValueError, AttributeError, TypeError, OverflowError) as problem:
         raise _not_one(name, problem) from problem
 
 

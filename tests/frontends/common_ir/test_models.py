@@ -193,6 +193,14 @@ def test_shapes_arent_bound_on_the_way(tmp_path: Path, command: Callable[..., Ou
     assert found.err == f"error: --dim has no effect on '{out}', which has the model as it is\n"
 
 
+def test_what_no_onnx_file_can_say(tmp_path: Path, command: Callable[..., Outcome]) -> None:
+    path = written(tmp_path, relu() | {"ir_version": 256})
+    found = command("convert", path, "-o", tmp_path / "n.onnx")
+    assert found.code == 6
+    assert found.err.startswith(f"error: {path}: as an ONNX model it breaks a rule of ONNX: Your model ir_version 256")
+    assert found.err.count("\n") == 1
+
+
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "deep": (b'{"common_ir":' + b"[" * 200_000, "net.cir.json: is nested too deeply"),
     "no JSON": (b"{", "net.cir.json: is no JSON: "),

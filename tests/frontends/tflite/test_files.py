@@ -218,6 +218,17 @@ def test_the_converter_has_a_limit_of_memory(tmp_path, monkeypatch) -> None:
         children.tosa_of(b"model", "m.tflite")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts")
+def test_limits_stay_below_those_of_this_process(tmp_path, monkeypatch) -> None:
+    tools(tmp_path, monkeypatch, "ulimit -H -t >&2; exit 1")
+    monkeypatch.setattr(children, "SECONDS", (30, 0))
+    given = children.resource.getrlimit
+    cpu = children.resource.RLIMIT_CPU
+    monkeypatch.setattr(children.resource, "getrlimit", lambda kind: (7, 7) if kind == cpu else given(kind))
+    with pytest.raises(Unsupported, match=r"refused it: 7$"):
+        children.tosa_of(b"model", "m.tflite")
+
+
 def test_without_the_tools(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -128,6 +128,7 @@ def test_a_file_holds_everything(tmp_path: Path) -> None:
 
 
 GOOD = json.loads(statistics([0]).to_text())
+CHANNELS = len(GOOD["tensors"]["x"]["channel_high"])
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,15 @@ GOOD = json.loads(statistics([0]).to_text())
         ({"tensors": {"x": GOOD["tensors"]["x"] | {"counts": [1]}}}, "the counts of the histogram don't fit"),
         ({"tensors": {"x": GOOD["tensors"]["x"] | {"bins": [-1]}}}, "the counts of the histogram don't fit"),
         ({"tensors": {"x": GOOD["tensors"]["x"] | {"low": float("nan")}}}, "needs finite bounds"),
+        ({"tensors": {"x": GOOD["tensors"]["x"] | {"high": 1e39}}}, "needs finite bounds"),
+        ({"tensors": {"x": GOOD["tensors"]["x"] | {"low_sum": "9" * 400}}}, "sums of minima and maxima don't fit"),
+        ({"tensors": {"x": GOOD["tensors"]["x"] | {"high_sum": "-1" + "0" * 400}}}, "sums of minima and maxima don't"),
+        ({"tensors": {"x": GOOD["tensors"]["x"] | {"channel_low": [1e39]}}}, "of the same length of finite float32"),
+        ({"tensors": {"x": GOOD["tensors"]["x"] | {"channel_high": []}}}, "of the same length of finite float32"),
+        (
+            {"tensors": {"x": GOOD["tensors"]["x"] | {"channel_high": [-1e30] * CHANNELS}}},
+            "maximum is below its minimum",
+        ),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -65,6 +65,9 @@ def test_the_numbers_of_agreement() -> None:
     assert one.cosine == pytest.approx((0.25 + 1.5) / math.sqrt(2.5 * 1.25))
     assert (one.largest, one.mean, one.elements) == (1.0, 0.5, 2)
     assert Agreement().sqnr == math.inf
+    far = Agreement()
+    far.add_floats(np.array([1e200]), np.array([1.0]))  # squares beyond float64
+    assert far.sqnr == -math.inf
     zeros = Agreement()
     zeros.add(np.array([1]), np.zeros(1), QParams((1.0,), (0,)))
     assert (zeros.sqnr, zeros.cosine) == (-math.inf, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
+from ...errors import DataError
 from ...files import write_atomically
 from ..onnx.model import TensorReader, package
 from . import document, imports, validity
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 def write_onnx(source: Source, path: Path) -> str:
     """A Common IR graph as an `.onnx` file, its libraries inlined; what was written, in words."""
     model = cast("CommonIrSource", source).model
-    package().checker.check_model(model)
+    checker = package().checker
+    try:
+        checker.check_model(model)
+    except checker.ValidationError as problem:
+        reason = str(problem).split("\n", maxsplit=1)[0]
+        raise DataError(f"{source.path}: as an ONNX model it breaks a rule of ONNX: {reason}") from None
     write_atomically(path, model.SerializeToString())
     return f"{len(model.graph.node)} nodes"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ...graph import without_collector
 from .files.container import open_container, read_text
 from .files.names import GRAPH
 from .flattening import evaluate
@@ -15,7 +14,6 @@ from .mapping import Shapes
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
 
     from .language.flat import Document
 
@@ -32,20 +30,6 @@ def load_document(path: str | os.PathLike[str], strict: bool = False) -> Documen
         document = parse_text(read_text(container, GRAPH), f"{container.label}/{GRAPH}", strict)
     document.container = container
     return document
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """No search for cycles meanwhile: of the hundred thousands of nodes of a large document none is garbage, and going
-    through them again and again takes more time than reading it.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def parse_text(text: str, file: str, strict: bool = True) -> Document:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...formats import Source, Step
+from ...graph import without_collector
 from ...passes import run_pipeline
 from .build import NnefWriter, with_axis
-from .document import without_collector
 from .files.container import open_container, read_text
 from .files.names import GRAPH
 from .files.quantfile import Quantization

@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ...errors import GraphError, Unsupported
+from ...lower.problems import check_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .call import Call
 
-MOST_BYTES: Final = 1 << 31
+MOST_BYTES: Final = 1 << 28
 
 
 def bounded(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -53,6 +54,7 @@ def unsqueezed(call: Call, shape: Sequence[int]) -> tuple[int, ...]:
     """The shape with new axes of extent 1. Raises GraphError."""
     axes = call.integers_of("axes", 1) or []
     rank = len(shape) + len(axes)
+    check_rank(rank)
     new, old = call.axes(axes, rank), iter(shape)
     return tuple(1 if i in new else next(old) for i in range(rank))
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     Result = Value | Tensor | Array | None
 
-MOST_NODES: Final = 1_000_000  # that are mapped, with those of bodies and branches
+MOST_INNER: Final = 1 << 16  # nodes of functions, branches and loops that are mapped
+MOST_PROBLEMS: Final = 1000  # that are looked for
+MOST_KNOWN: Final = 1 << 29  # bytes of arrays that are computed here, beside four times those of the initializers
 LONGEST_WAY: Final = 8
 NONPAD: Final = 6  # the input nonpad_kv_seqlen of Attention
 
@@ -44,7 +46,8 @@ class ModelMapper:
         self.functions = {(domain_of(f.domain), f.name): f for f in model.functions}
         self.ways: dict[int, tuple[str, list[Value]]] = {}  # id of a value -> its node, what that reads
         self.kept: list[Value] = []  # so that no id is used again
-        self.mapped = 0
+        self.inner = self.failed = 0
+        self.room = MOST_KNOWN
         self.told: set[str] = set()  # values of which a range is told
         self._schemas: dict[tuple[str, str, int], tuple[Any, dict[str, Any]]] = {}
 
@@ -124,19 +127,24 @@ class Scope:
     def add_constants(self, graph: Any) -> None:
         """The initializers of a graph."""
         for proto in graph.initializer:
-            self.values[proto.name] = known(self.model.reader.array(proto, f"initializer '{proto.name}'"))
+            array = self.model.reader.array(proto, f"initializer '{proto.name}'")
+            self.model.room += 4 * array.nbytes
+            self.values[proto.name] = known(array)
         for proto in graph.sparse_initializer:
             self.values[proto.values.name] = known(self.model.reader.dense(proto))
 
     def map_nodes(self, nodes: Sequence[Any], wanted: Iterable[str], problems: list[TosaEngineError]) -> None:
         """Map what `wanted` needs. What has a problem is added to `problems`, what depends on it is left out."""
         for node in needed(nodes, wanted):
+            if self.model.failed > MOST_PROBLEMS:
+                return
             if any(self.is_lost(name) for name in node.input):
                 self.lost.update(node.output)
                 continue
             try:
                 self._map(node)
             except TosaEngineError as problem:
+                self.model.failed += 1
                 problems.append(self._at(problem, node))
                 self.lost.update(node.output)
 
@@ -146,9 +154,9 @@ class Scope:
 
     def _map(self, node: Any) -> None:
         model = self.model
-        model.mapped += 1
-        if model.mapped > MOST_NODES:
-            raise Unsupported(f"the model has more than {MOST_NODES} nodes, with those of its functions")
+        model.inner += self.depth > 0
+        if model.inner > MOST_INNER:
+            raise Unsupported(f"functions, branches and loops make more than {MOST_INNER} nodes")
         if self.defaults is not None:
             node = bodies.bound(node, self.defaults)
         inputs = [self.find(name) if name else None for name in self._given(node)]
@@ -189,6 +197,7 @@ class Scope:
         )  # fmt: skip
         found = evaluator.evaluate(call, domain)
         if found is not None:
+            self._make_room(found, inputs)
             return [known(array) for array in found]
         operator = OPERATORS.get((domain, node.op_type))
         if operator is not None:
@@ -201,6 +210,15 @@ class Scope:
         if body is None:
             raise Unsupported("this operator isn't supported" if schema is not None else "this operator is unknown")
         return self._of_body(node, body, inputs)
+
+    def _make_room(self, found: Sequence[Array], inputs: Sequence[Value | None]) -> None:
+        """Computed arrays are kept. Raises Unsupported where they take too much memory together."""
+        given = [one.data for one in inputs if one is not None]
+        self.model.room -= sum(one.nbytes for one in found if one.base is None and all(one is not g for g in given))
+        if self.model.room < 0:
+            raise Unsupported(
+                f"the arrays that are computed of constants take more than {MOST_KNOWN >> 20} MB together"
+            )
 
     def _of_body(self, node: Any, body: bodies.Body, inputs: list[Value | None]) -> list[Value | None]:
         """The results of a body; None where the node doesn't want one."""

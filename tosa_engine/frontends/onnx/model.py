@@ -16,10 +16,13 @@ from ...types import MAX_RANK
 from .elements import BY_CODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...types import Array
 
 MOST_BYTES: Final = 1 << 31  # of a protobuf, which can't be longer
 MOST_ELEMENTS: Final = 1 << 31
+MOST_DENSE: Final = 1 << 26  # of a sparse tensor, with the zeros
 EXTERNAL: Final = 1  # TensorProto.DataLocation
 
 
@@ -44,7 +47,30 @@ def read_model(path: Path) -> Any:
         raise DataError(f"{path} is damaged, or no ONNX model: {problem}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise DataError(f"{path} is no ONNX model: it has no {'operator set' if model.HasField('graph') else 'graph'}")
+    for found in _names(model):
+        if not isinstance(found, str):
+            raise DataError(f"{path} is damaged: the name {found!r} isn't UTF-8")
     return model
+
+
+def _names(model: Any) -> Iterator[Any]:
+    """Every name in a model that something reads: protobuf gives what isn't UTF-8 as bytes."""
+    yield from (one.domain for one in model.opset_import)
+    for function in model.functions:
+        yield from (function.name, function.domain, *function.input, *function.output, *function.attribute)
+        yield from (one.domain for one in function.opset_import)
+    graphs, nodes = [model.graph], [function.node for function in model.functions]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from (one.name for ports in (graph.input, graph.output, graph.initializer) for one in ports)
+            yield from (one.values.name for one in graph.sparse_initializer)
+            nodes.append(graph.node)
+        for node in nodes.pop():
+            yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+            for one in node.attribute:
+                yield from (one.name, one.ref_attr_name)
+                graphs += [one.g] if one.HasField("g") else one.graphs
 
 
 class TensorReader:
@@ -75,7 +101,7 @@ class TensorReader:
         what = f"sparse tensor '{proto.values.name}'"
         values, indices = self.array(proto.values, what), self.array(proto.indices, what)
         shape = tuple(proto.dims)
-        if min(shape, default=0) < 0 or int(np.prod(shape, dtype=object)) > 1 << 28:
+        if min(shape, default=0) < 0 or math.prod(shape) > MOST_DENSE:
             raise DataError(f"{what} has shape {list(shape)}")
         found = np.zeros(shape, values.dtype)
         at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, shape)
@@ -103,11 +129,11 @@ class TensorReader:
         length = int(said.get("length", count * storage.itemsize))
         if length != count * storage.itemsize or offset < 0:
             raise ValueError(f"{length} bytes at {offset} for {count} elements of {storage}")
+        if place.stat().st_size < offset + length:
+            raise ValueError(f"{place.name} ends before byte {offset + length}")
         with place.open("rb") as file:
             file.seek(offset)
             content = file.read(length)
-        if len(content) != length:
-            raise ValueError(f"{place.name} ends before byte {offset + length}")
         return np.frombuffer(content, storage.newbyteorder("<") if storage.isbuiltin == 1 else storage).reshape(shape)
 
     def _inside(self, location: str, what: str) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import UsageError
 from ...formats import Source, Step
+from ...graph import without_collector
 from ...passes import run_pipeline
 from .hints import spread
 from .mapping import ModelMapper
@@ -60,13 +61,15 @@ class ModelSource(Source):
         return read_model(self.path)
 
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
-        graph = self._mapped(for_integers=for_integers)
+        with without_collector():
+            graph = self._mapped(for_integers=for_integers)
         unknown = [name for name in hints or {} if name not in graph.main.tensors]
         if unknown:
             raise UsageError(f"the quantization names tensors that {self.path} doesn't have: {', '.join(unknown)}")
         for name, quant in (hints or {}).items():
             graph.main.tensors[name].quant = quant
-        return run_pipeline(graph)
+        with without_collector():
+            return run_pipeline(graph)
 
     @property
     def _is_quantized(self) -> bool:

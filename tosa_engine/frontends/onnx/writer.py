@@ -81,11 +81,14 @@ class OnnxWriter(Writer):
         self.of_floats: list[tuple[str, Element, Tensor]] = []
         self._start = 0
         self._regions: list[Opened] = []
+        self._read: set[str] = set()  # by the operators of the value that is being written, up to `_seen`
+        self._seen = 0
 
     def begin(self, stem: str) -> None:
         """What is written from here on belongs to the value `stem`."""
         self.stem = stem
-        self._start = len(self.block.operators)
+        self._start = self._seen = len(self.block.operators)
+        self._read = set()
         self.location = Location(self.file, 0, stem)
 
     def tensor_of(self, value: Value) -> Tensor:
@@ -122,13 +125,16 @@ class OnnxWriter(Writer):
         opened = Opened(Block(f"{stem}_{number}"))
         self.graph.regions.append(Region(opened.block.name, [opened.block]))
         kept = self.block, self._constants, self.producers, self._start, self.stem, self.location
+        read = self._read, self._seen
         self.block, self._constants, self.producers, self._start = opened.block, {}, {}, 0
+        self._read, self._seen = set(), 0
         self._regions.append(opened)
         try:
             yield opened
         finally:
             self._regions.pop()
             self.block, self._constants, self.producers, self._start, self.stem, self.location = kept
+            self._read, self._seen = read
 
     @property
     def in_loop(self) -> bool:
@@ -158,13 +164,20 @@ class OnnxWriter(Writer):
             tensor = self.const(tensor.data, tensor.dtype, quant=tensor.quant)
         elif tensor.name in self.named:
             return  # another name of a value that has one
-        elif any(tensor.name in op.inputs for op in self.block.operators[self._start :]):
+        elif self._is_read(tensor.name):
             tensor = self.unary("IDENTITY", tensor)
         self._named(tensor, self.fresh(name))
         tensor.source = Location(self.file, 0, name)
         self.named.add(tensor.name)
         self.carry_back(tensor, self.named)
         value.tensor = tensor
+
+    def _is_read(self, name: str) -> bool:
+        """Whether an operator that was written since `begin` reads a tensor."""
+        fresh = self.block.operators[self._seen :]
+        self._read.update(name for operator in fresh for name in operator.inputs)
+        self._seen += len(fresh)
+        return name in self._read
 
     def give_up_name(self, tensor: Tensor) -> None:
         """The name of a tensor becomes another's, which holds the same values at the border; its readers follow."""

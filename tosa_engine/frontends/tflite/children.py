@@ -68,10 +68,10 @@ def _run(command: list[str], folder: Path, result: str, size: int, name: str) ->
     seconds = int(SECONDS[0] + SECONDS[1] * size)
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _at_most(resource.RLIMIT_AS, memory)
+        _at_most(resource.RLIMIT_CPU, seconds)
+        _at_most(resource.RLIMIT_FSIZE, memory)
+        _at_most(resource.RLIMIT_CORE, 0)
 
     try:
         done = subprocess.run(
@@ -88,6 +88,13 @@ def _run(command: list[str], folder: Path, result: str, size: int, name: str) ->
         raise Unsupported(f"{name}: {tool} died of it ({kind}; it may have {memory >> 20} MB and {seconds} s)")
     if done.returncode or not (folder / result).is_file():
         raise Unsupported(f"{name}: {tool} refused it: {_reason(said)}")
+
+
+def _at_most(kind: int, most: int) -> None:
+    """A limit of this process, which stays below one that it has already."""
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
 
 
 def _reason(said: str) -> str:

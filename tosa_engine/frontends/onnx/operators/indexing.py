@@ -16,6 +16,7 @@ from ....lower import elementary
 from ....lower.elementary import chosen, compared, number
 from ....lower.layout import gather as lower_gather
 from ....lower.layout import gathered, tiled
+from ....lower.problems import MOST_MADE
 from ....lower.ranking import extremes
 from ....lower.scatter import combined, scattered
 from ....lower.views import shape_of
@@ -160,6 +161,8 @@ def one_hot(call: Call) -> Value:
     """`values` holds what stands elsewhere and at the index; one outside of the depth is nowhere."""
     g, shape = call.g, call.shape(0)
     depth = int(call.scalar(1, "the depth"))
+    if not 0 < depth <= MOST_MADE:
+        raise Unsupported(f"a depth of {depth}; it is from 1 to {MOST_MADE}")
     axis = call.axis(call.attribute("axis", -1), len(shape) + 1)
     places = from_start(g, call.cast(call.tensor(0), types.i32), depth)
     places = g.reshape(places, (*shape[:axis], 1, *shape[axis:]))

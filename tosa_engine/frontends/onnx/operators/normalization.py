@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from .... import types
+from ....errors import GraphError
 from ....lower import elementary
 from ....lower.normalization import normalized, normalized_by_constants, softmax
 from ....lower.reductions import mean, reduced
@@ -110,11 +111,13 @@ def local_response(call: Call) -> Value:
     """x / (bias + alpha / size * sum of the squares of neighbouring channels) ^ beta."""
     g, x, size = call.g, call.tensor(0), call.attributes["size"]
     shape = shape_of(x)
+    if size < 1 or len(shape) < 2:
+        raise GraphError(f"{size} neighbours in shape {list(shape)}")
     square = g.binary("MUL", x, x)
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    before, after = (min(n, shape[1] - 1) for n in ((size - 1) // 2, size - 1 - (size - 1) // 2))
     wide = g.pad(square, (0, before) + (0,) * (len(shape) - 2), (0, after) + (0,) * (len(shape) - 2))
     total = g.section(wide, 1, 0, shape[1])
-    for start in range(1, size):
+    for start in range(1, before + after + 1):
         total = g.binary("ADD", total, g.section(wide, 1, start, shape[1]))
     inner = elementary.plus(
         g, elementary.times(g, total, call.attribute("alpha", 1e-4) / size), call.attribute("bias", 1.0)
