@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
 import onnxruntime
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quant_pre_process, quantize_static
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CLOSE = 1e-4
+PER_CHANNEL = 13
 PACKAGES = ("onnx", "onnxruntime", "numpy")
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
@@ -185,9 +187,12 @@ def _peer(row: Row, model: Path, group: Sequence[Case], scratch: Path, bits: int
             quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
         finally:
             os.chdir(before)
+        _raise_opset(prepared)
         quantize_static(
             str(prepared), str(made), _Reader(group), quant_format=QuantFormat.QDQ, per_channel=True,
             activation_type=QuantType.QInt8 if bits == 8 else QuantType.QInt16, weight_type=QuantType.QInt8,
+            # what it does without this takes an array for one scale: ValueError
+            extra_options={"QDQDisableWeightAdjustForInt32Bias": True},
         )  # fmt: skip
         session = onnxruntime.InferenceSession(str(made), options, providers=["CPUExecutionProvider"])
         for case in group:
@@ -201,6 +206,13 @@ def _peer(row: Row, model: Path, group: Sequence[Case], scratch: Path, bits: int
 def versions() -> str:
     """The day, and what was measured with."""
     return f"{dt.date.today().isoformat()}; {', '.join(f'{name} {metadata.version(name)}' for name in PACKAGES)}."
+
+
+def _raise_opset(model: Path) -> None:
+    """DequantizeLinear has scales of channels from opset 13 on; `quantize_static` gives them to older models, too."""
+    proto = onnx.load(model)
+    if any(one.domain in ("", "ai.onnx") and one.version < PER_CHANNEL for one in proto.opset_import):
+        onnx.save(onnx.version_converter.convert_version(proto, PER_CHANNEL), model)
 
 
 def markdown(rows: Sequence[Row]) -> str:

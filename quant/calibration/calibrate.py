@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
-from ..legalize import wider
+from ..legalize import squares, wider
 from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
@@ -200,6 +200,7 @@ class Attaching:
         bits = activation_bits(block, precisions) if set(precisions.values()) - {usual} else {}
         by_tensor = share(block, _activations(block, self._statistics.tensors, scheme, bits, self._chosen))
         producers, consumers = block.producers(), block.consumers()
+        summed = squares.find(block) - by_tensor_name(block, scheme.ranges).keys()
         for name, quant in by_tensor.items():
             tensor, readers = block.tensors[name], consumers.get(name, [])
             if ready.quantized and tensor.quant is not None and tensor.quant.bits == quant.bits:
@@ -207,7 +208,9 @@ class Attaching:
             named = tensor.source is None or tensor.source.name or name in block.outputs
             # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
             accumulator = name in producers and accumulates(producers[name])
-            if named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
+            if name in summed:
+                ready.spare[name] = quant
+            elif named or not (accumulator and all(reader.op in TAKES_WIDE - {"RESHAPE"} for reader in readers)):
                 tensor.quant = quant
             else:
                 ready.spare[name] = quant

@@ -155,6 +155,7 @@ def _left_to_rules(ctx: Context, op: Operator, base: str) -> bool:
     """A first CLAMP is saturation; arithmetic on a tensor without QParams works on its accumulator."""
     return (
         op.op in ("CLAMP", "IDENTITY")
+        or op.outputs[0] in ctx.squares
         or ctx.tensor(base).dtype is not types.fp32
         or (op.op in ("ADD", "SUB", "MUL") and base not in ctx.quant)
     )

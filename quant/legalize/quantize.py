@@ -41,6 +41,7 @@ from . import (
     rules_softmax,
     rules_state,
     rules_table,
+    squares,
     uneven,
     unsigned,
 )
@@ -171,6 +172,8 @@ def _legalized(source: Graph, floats: frozenset[str]) -> Context:
         block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
         floats=floats, spare=source.spare,
     )  # fmt: skip
+    ctx.squares = squares.find(block) - ctx.quant.keys() - floats
+    ctx.exact = squares.ends(block, ctx.squares)
     _inputs(ctx)
     _no_infinity_left(ctx)
     found_chains = chains.find(ctx)

@@ -54,6 +54,8 @@ class Context:
     unscaled: set[str] = field(default_factory=set)  # those of `missing` that have no QParams
     reachable: dict[str, tuple[float, float]] = field(default_factory=dict)  # of tensors whose QParams are derived
     floats: frozenset[str] = frozenset()
+    squares: frozenset[str] = frozenset()  # without QParams, as long as they are added up (`squares`)
+    exact: frozenset[str] = frozenset()  # sums of `squares`: what they were rounded from has more bits than int16
     spare: Mapping[str, QParams] = field(default_factory=dict)
     inside: frozenset[str] | set[str] = frozenset()  # what nobody stores, because a TABLE computes what is made of it
     as_real: dict[str, str] = field(default_factory=dict)

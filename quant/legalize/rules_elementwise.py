@@ -17,7 +17,7 @@ from tosa_engine import types
 
 from . import refusals
 from .integer_writer import Quantized, Wide
-from .multiplier import INT32_MAX
+from .multiplier import INT32_MAX, SMALLEST_SCALE
 from .rules import Context, clamp_bounds, rule
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ HEADROOM = {8: 2.0**20, 16: 2.0**14}
 
 @rule("ADD", "SUB", "MAXIMUM", "MINIMUM")
 def at_common_scale(ctx: Context, op: Operator) -> None:
-    if _onto_accumulator(ctx, op):
+    if _onto_accumulator(ctx, op) or _of_squares(ctx, op):
         return
     out, e = op.outputs[0], ctx.writer
     names, bounds, scale = at_one_scale(ctx, op)
@@ -91,6 +91,32 @@ def _onto_accumulator(ctx: Context, op: Operator) -> bool:
         ctx.finish(out, Wide(name, wide.scale, bound))
         return True
     return False
+
+
+def _of_squares(ctx: Context, op: Operator) -> bool:
+    """The sum of two `squares` as int32 of all the bits that it can have."""
+    a, b = (ctx.values.get(name) for name in op.inputs[:2])
+    if not (isinstance(a, Wide) and isinstance(b, Wide) and ctx.squares.issuperset(op.inputs[:2])):
+        return False
+    if len(a.scale) > 1 or len(b.scale) > 1:
+        return False
+    out, e, coarser = op.outputs[0], ctx.writer, max(a.scale[0], b.scale[0])
+    scale = max(max(w.scale[0] * w.bound for w in (a, b)) * 2.0**-29, coarser * 2.0**-14)
+    if a.scale == b.scale:
+        scale = coarser * 2.0 ** max((a.bound + b.bound).bit_length() - 31, 0)
+    if min(a.scale[0], b.scale[0]) < scale * 2 * SMALLEST_SCALE:
+        return False
+    names, bound = [], 0
+    for side, wide in (("a", a), ("b", b)):
+        name, factor, reach = wide.name, wide.scale[0] / scale, wide.bound
+        if factor != 1:
+            why = f"{wide.scale[0]!r} (operand) / {scale!r} (common scale of {op.op})"
+            name, reach = e.rescale(name, f"{out}_{side}", types.i32, factor, reach, why=why), int(reach * factor) + 2
+        names.append(name)
+        bound += reach
+    total = e.binary("ADD", names, f"{out}_acc")
+    ctx.finish(out, Wide(total, (scale,), e.bounded(bound, "the sum of squares", ctx.source_name(out))))
+    return True
 
 
 def _steps(ctx: Context, name: str, wide: Wide) -> Array:

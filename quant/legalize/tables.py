@@ -22,6 +22,7 @@ from tosa_engine.graph import QParams
 from tosa_engine.qparams.arrays import quantize_array
 
 from .integer_writer import Quantized, Wide
+from .multiplier import INT32_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,16 +91,25 @@ def zoomed(ctx: Context, x: Quantized, function: Function, goal: Goal, stem: str
     """The results of all tables: int8, or int32 (from int16 with 7 more fractional bits)."""
     wide = ctx.wide.get(base)
     exact = wide if wide is not None and len(wide.scale) == 1 else None
+    squares = exact is not None and x.dtype is types.i16 and base in ctx.exact
+    most = int(x.scale / exact.scale[0]) if squares and exact is not None else MOST_ZOOM
     e, found, zoom = ctx.writer, "", 1
     while True:
         own = Quantized(x.name, x.quant) if zoom == 1 else _finer(ctx, x, exact, zoom, f"{stem}_zoom{zoom}")
         with np.errstate(all="ignore"):
             values = function(inputs_of(own))
         level = stem if zoom == 1 else f"{stem}_zoom{zoom}"
-        table, error = _table(ctx, own, values, goal, level, exact is not None)
-        found = _where(ctx, x, zoom, found, table, stem) if found else table
+        table, error = _table(ctx, own, values, goal, level, squares or (exact is not None and x.dtype is types.i8))
+        if found:
+            inside = _below(ctx, own, exact, level) if squares and exact is not None else _inside(ctx, x, zoom, level)
+            dtype, shape = e.tensor(found).dtype, e.shape(x.name)
+            found = e.emit("SELECT", [inside, table, found], f"{level}_chosen", dtype, shape)
+        else:
+            found = table
         more = _factor(own, error)
-        if more < 2 or zoom * more > MOST_ZOOM or (exact is None and x.dtype is types.i8):
+        if squares:
+            more = min(more, most // zoom)
+        if more < 2 or zoom * more > most or (exact is None and x.dtype is types.i8):
             break
         zoom *= more
     if zoom == 1 and e.tensor(found).dtype is types.i8:
@@ -126,15 +136,18 @@ def _finer(ctx: Context, x: Quantized, wide: Wide | None, zoom: int, stem: str) 
 def _table(ctx: Context, x: Quantized, values: Array, goal: Goal, stem: str, rounded: bool) -> tuple[str, Array]:
     """One table, and for each of its inputs how far it is off, in steps of the output, within what the output holds.
 
-    Of int8 that is how far the function goes in half a step of an input that was rounded from more bits.
+    That is also how far the function goes in half a step of an input that was `rounded` from more bits.
     """
     low, high = goal.ends
     if x.dtype is types.i16:
         finer = 128 if goal.quant.bits == 8 else 1
         entries = fit_values_16(values, goal.step / finer, quick=True)
+        if rounded and abs(at_zero := values[32768] / goal.step * finer) < 32768:
+            entries[256] = round(at_zero)  # nothing stays nothing: the best line beside it may be off there
         wanted = np.clip(values[:-1] / goal.step, low, high)
         got = np.clip(lookup_16(entries, np.arange(-32768, 32768).astype(np.int16)) * FRACTION / finer, low, high)
-        return ctx.writer.table(x.name, entries, f"{stem}_table"), np.abs(got - wanted)
+        off = np.abs(got - wanted) + (np.abs(np.gradient(wanted)) / 2 if rounded else 0.0)
+        return ctx.writer.table(x.name, entries, f"{stem}_table"), off
     steps = np.clip(np.nan_to_num(values / goal.step, posinf=1e15, neginf=-1e15), low, high)
     slope = np.abs(np.gradient(steps)) / 2 if rounded else np.zeros(256)
     if goal.bits:
@@ -158,9 +171,9 @@ def _factor(x: Quantized, error: Array) -> int:
     return int(2.0 ** math.floor(math.log2(1 / reach))) if reach < 0.5 else 1
 
 
-def _where(ctx: Context, x: Quantized, zoom: int, coarse: str, close: str, stem: str) -> str:
-    """`close` where the finer input isn't saturated."""
-    e, label = ctx.writer, f"{stem}_zoom{zoom}"
+def _inside(ctx: Context, x: Quantized, zoom: int, label: str) -> str:
+    """Whether the finer input isn't saturated."""
+    e = ctx.writer
     shape = e.shape(x.name)
     wide, _ = e.widen(x, f"{label}_input")
     ends = ((x.quant.high - x.zero_point) // zoom - 1, -((x.zero_point - x.quant.low) // zoom) + 1)
@@ -169,7 +182,15 @@ def _where(ctx: Context, x: Quantized, zoom: int, coarse: str, close: str, stem:
     if x.zero_point > x.quant.low:
         above = e.emit("GREATER", [wide, low], f"{label}_above", types.bool_, shape)
         inside = e.emit("LOGICAL_AND", [inside, above], f"{label}_inside", types.bool_, shape)
-    return e.emit("SELECT", [inside, close, coarse], f"{label}_chosen", e.tensor(coarse).dtype, shape)
+    return inside
+
+
+def _below(ctx: Context, x: Quantized, wide: Wide, label: str) -> str:
+    """The same of a sum of squares, by what it was rounded from: steps of the input before are too coarse to tell."""
+    e, shape = ctx.writer, ctx.writer.shape(x.name)
+    end = min(int((x.quant.high - 1) * x.scale / wide.scale[0]), INT32_MAX)
+    high = e.constant(f"{label}_end", types.i32, np.full((1,) * len(shape), end))
+    return e.emit("GREATER", [high, wide.name], f"{label}_below", types.bool_, shape)
 
 
 def by_bytes(ctx: Context, x: Quantized, entries: Array, stem: str, bits: int) -> str:
