@@ -120,6 +120,14 @@ def test_places_in_a_table_are_bounded_by_it(tmp_path: Path) -> None:
     assert oracle.run(graph, {"a": ints(2, -3)})["s"].tolist() == [4, 9]
 
 
+@pytest.mark.parametrize("op", ["ArgMax", "TopK"])
+def test_places_that_floats_decide_are_bounded(op: str, tmp_path: Path) -> None:
+    found = node(op, "a", result="p") if op == "ArgMax" else helper.make_node("TopK", ["a", "k"], ["v", "p"])
+    held = {"one": np.int64(1), **({"k": np.array([1])} if op == "TopK" else {})}
+    graph = loaded(tmp_path, [found, node("Add", "p", "one")], TensorProto.FLOAT, held)
+    assert oracle.run(graph, {"a": np.array([1, 5], np.float32)})["y"].tolist() in ([2], [[2]])
+
+
 def test_unsigned_results_are_not_negative(tmp_path: Path) -> None:
     kind = TensorProto.UINT32
     with pytest.raises(Unsupported, match="'y' is uint32 from -2147483647 to 2147483647, int32 goes from 0 to"):
@@ -140,6 +148,17 @@ def test_floats_that_are_made_integers_have_a_warning(tmp_path: Path) -> None:
         loaded(tmp_path, nodes, TensorProto.FLOAT)
     graph = loaded(tmp_path, nodes, TensorProto.FLOAT, within={"c": (0, 9)})
     assert oracle.run(graph, {"a": np.float32([8.9, 0])})["y"].tolist() == [16, 0]
+
+
+def test_doubles_inside_are_floats_with_a_warning(tmp_path: Path) -> None:
+    double = TensorProto.DOUBLE
+    nodes = [node("Cast", "a", result="d", to=double), node("Mul", "d", "third", result="p"), node("Cast", "p", to=1)]
+    third = {"third": np.float64(1 / 3)}
+    graph = loaded(tmp_path, nodes, TensorProto.FLOAT, third)
+    assert graph.warnings == ["m.onnx: 'd' and 1 more are double in the model and computed as float"]
+    assert oracle.run(graph, {"a": np.array([3, 1], np.float32)})["y"].tolist() == [1, float(np.float32(1 / 3))]
+    with pytest.raises(Unsupported, match="input 'a': TOSA has no number format for double"):
+        loaded(tmp_path, [node("Neg", "a")], double)
 
 
 def test_ranges_that_say_nothing_are_refused(tmp_path: Path) -> None:

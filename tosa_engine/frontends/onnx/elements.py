@@ -1,7 +1,7 @@
 """Element types of ONNX: how numpy holds them, and which number format of TOSA carries them in a graph.
 
-Formats that TOSA lacks are carried by a wider one: uint8, uint16 and 64-bit integers by i32. Whoever computes with them
-keeps the values in the element's range (`call.wrapped`) or proves that they are (`integers`).
+Formats that TOSA lacks are carried by others: uint8, uint16 and 64-bit integers by i32, double by fp32. Whoever
+computes with integers keeps the values in the element's range (`call.wrapped`) or proves that they are (`narrowing`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ INT16: Final = _integer("int16", 5, np.int16, types.i16)
 INT32: Final = _integer("int32", 6, np.int32, types.i32)
 INT64: Final = _integer("int64", 7, np.int64, types.i32)
 BOOL: Final = Element("bool", 9, np.dtype(bool), types.bool_)
-DOUBLE: Final = _real("double", 11, np.float64, None)
+DOUBLE: Final = _real("double", 11, np.float64, types.fp32)
 
 ELEMENTS: Final[tuple[Element, ...]] = (
     FLOAT, UINT8, INT8, _integer("uint16", 4, np.uint16, types.i32), INT16, INT32, INT64,

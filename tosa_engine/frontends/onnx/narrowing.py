@@ -106,13 +106,17 @@ def _of_block(g: OnnxWriter, block: Block, noted: list[Narrowed]) -> list[Unsupp
 
 
 def warnings(g: OnnxWriter) -> list[str]:
-    """Floats that were made wide integers, and of which nothing says that int32 has them."""
+    """Floats that were made wide integers, and of which nothing says that int32 has them; doubles."""
     known = {id(tensor) for tensor, *_ in g.bounds}
-    return [
+    found = [
         f"{g.file}: '{name}' is {element} made of floats: beyond int32 it is the end of int32"
         for name, element, tensor in g.of_floats
         if id(tensor) not in known
     ]
+    if g.doubles:
+        more = f" and {len(g.doubles) - 1} more" if len(g.doubles) > 1 else ""
+        found.append(f"{g.file}: '{g.doubles[0]}'{more} are double in the model and computed as float")
+    return found
 
 
 def _sources(block: Block, makers: Mapping[str, Operator], one: Narrowed) -> Iterator[Operator]:

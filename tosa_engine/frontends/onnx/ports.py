@@ -13,7 +13,7 @@ import numpy as np
 from ... import types
 from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise_all
 from ...lower.views import shape_of
-from .elements import BY_CODE, Element
+from .elements import BY_CODE, DOUBLE, Element
 from .narrowing import is_wide
 from .values import Value, known
 from .writer import carrier_of
@@ -69,6 +69,8 @@ def _input(g: OnnxWriter, proto: Any, bindings: Bindings) -> Value:
     shape = shape_of_port(g.file, proto, bindings)
     if 0 in shape:  # what has no elements doesn't depend on data
         return known(np.zeros(shape, element.storage))
+    if element is DOUBLE:
+        raise Unsupported(f"{g.file}: input '{proto.name}': TOSA has no number format for double")
     try:
         carrier = carrier_of(element)
     except Unsupported as problem:

@@ -15,7 +15,7 @@ from ...graph import Block, Composite, Location, Region, Tensor, new_graph
 from ...lower.composites import compose
 from ...lower.views import shape_of
 from ...lower.writer import Writer
-from .elements import BY_CARRIER, Element
+from .elements import BY_CARRIER, DOUBLE, Element
 from .values import Value
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class OnnxWriter(Writer):
         self.narrowed: list[Narrowed] = []
         self.bounds: list[tuple[Tensor, int, int]] = []  # what is known of integers beside their type
         self.of_floats: list[tuple[str, Element, Tensor]] = []
+        self.doubles: list[str] = []
         self._start = 0
         self._regions: list[Opened] = []
         self._read: set[str] = set()  # by the operators of the value that is being written, up to `_seen`
@@ -157,6 +158,8 @@ class OnnxWriter(Writer):
         tensor = value.tensor
         if tensor is None or value.is_known:
             return
+        if value.element is DOUBLE:
+            self.doubles.append(name)
         for extent in shape_of(tensor):
             if not 1 <= extent <= MAX_EXTENT:
                 raise Unsupported(f"'{name}' would have shape {list(shape_of(tensor))}")

@@ -8,7 +8,7 @@ from .... import types
 from ....errors import Unsupported
 from ....lower import elementary as lower
 from ....lower.views import shape_of
-from ..elements import BOOL, DOUBLE, FLOAT, Element
+from ..elements import BOOL, Element
 from ..narrowing import is_wide
 from ..values import Value
 from ..writer import value_of
@@ -30,8 +30,6 @@ def converted(call: Call, value: Value, wanted: Element) -> Value:
     g, given = call.g, value.element
     if value.data is not None:
         return Value(wanted, value.shape, value.data.astype(wanted.storage))
-    if wanted is DOUBLE:
-        wanted = FLOAT
     if wanted.carrier is None:
         raise Unsupported(f"a cast to {wanted}, for which TOSA has no number format")
     x = g.tensor_of(value)

@@ -198,6 +198,7 @@ def top_k(call: Call) -> list[Value]:
     axis = call.axis(call.attribute("axis", -1), len(call.shape(0)))
     x = call.wide(0) if call.element().is_integer else call.tensor(0)
     values, places = extremes(call.g, x, axis, k, largest=bool(call.attribute("largest", 1)))
+    call.g.bound(places, 0, call.shape(0)[axis] - 1)
     first = call.wrapped(values, call.element()) if call.element().is_integer else value_of(values, call.element())
     return [first, Value(INT64, shape_of(places), None, places)]
 

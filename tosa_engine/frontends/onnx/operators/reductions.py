@@ -85,6 +85,7 @@ def extreme(*, least: bool) -> Callable[[Call], Value]:
         found = place_of_extreme(g, reversed_(g, x, axis) if last else x, [axis], least=least)
         if last:
             found = g.binary("SUB", elementary.number(g, shape[axis] - 1, found), found)
+        g.bound(found, 0, shape[axis] - 1)
         if not call.attribute("keepdims", 1):
             found = g.reshape(found, shape[:axis] + shape[axis + 1 :])
         return Value(INT64, shape_of(found), None, found)
