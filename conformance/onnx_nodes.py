@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tosa_engine import oracle
-from tosa_engine.errors import TosaEngineError, Unsupported
+from tosa_engine.errors import LevelError, Problems, TosaEngineError, Unsupported
 from tosa_engine.frontends.onnx.source import ModelSource
 from tosa_engine.runtime.session import Session
 
@@ -100,7 +100,9 @@ def run(case: Any, folder: Path, *, kernels: bool) -> Outcome:
     except Unsupported as refused:
         return Outcome(case.name, op, "refused", str(refused).splitlines()[0])
     except TosaEngineError as refused:
-        kind = "refused" if refused.exit_code == 5 else "failed"
+        each = refused.problems if isinstance(refused, Problems) else [refused]
+        beyond = all(isinstance(one, LevelError) for one in each)  # the level, which sessions hold a graph against
+        kind = "refused" if refused.exit_code == 5 or beyond else "failed"
         return Outcome(case.name, op, kind, f"{type(refused).__name__}: {str(refused).splitlines()[0]}")
     except Exception as crash:  # noqa: BLE001  # a crash is what this looks for
         return Outcome(case.name, op, "failed", f"CRASH {type(crash).__name__}: {crash}")
@@ -256,6 +258,7 @@ def _kind_of(reason: str) -> str:
     kinds = (
         ("double", "double numbers"), ("string", "strings"), ("float8", "formats of floats that TOSA lacks"),
         ("float4", "formats of floats that TOSA lacks"), ("no elements", "a tensor without elements"),
+        ("MAX_RANK", "more than 6 dimensions"), ("--within", "integers that int32 may lack"),
         ("sequence", "a sequence as an input or output"), ("optional", "an optional value"),
     )  # fmt: skip
     for word, kind in kinds:

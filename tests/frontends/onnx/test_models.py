@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tosa_engine import oracle
+from tosa_engine.check import validate
 from tosa_engine.errors import DataError, Problems, TosaEngineError, Unsupported, UsageError
 from tosa_engine.load import load
 
@@ -226,11 +227,24 @@ def test_unsigned_and_wide_integers_at_the_border(tmp_path: Path) -> None:
     ]
     ports = {"a": (TensorProto.UINT8, [3]), "i": (TensorProto.INT64, [1])}
     graph = load(written(tmp_path, model(nodes, ports, ["b", "j"], {"k": np.array([9])})))
+    validate(graph)
     assert [str(t.dtype) for t in (*graph.inputs, *graph.outputs)] == ["i8", "i32", "i8", "i32"]
     bits = np.array([1, 127, 200], np.uint8).view(np.int8)
     found = oracle.run(graph, {"a": bits, "i": np.array([7], np.int32)})
     assert found["b"].view(np.uint8).tolist() == [2, 254, 144]
     assert found["j"].tolist() == [9]
+
+
+@pytest.mark.parametrize("kind", [TensorProto.UINT8, TensorProto.UINT16])
+def test_unsigned_ports_are_legal_and_keep_every_value(kind: int, tmp_path: Path) -> None:
+    """RESCALE takes no unsigned bits to i32, and none from it."""
+    graph = load(written(tmp_path, model([helper.make_node("Identity", ["a"], ["b"])], {"a": (kind, [5])}, ["b"])))
+    validate(graph)
+    storage = np.uint8 if kind == TensorProto.UINT8 else np.uint16
+    most = int(np.iinfo(storage).max)
+    values = np.array([0, 1, most // 2, most // 2 + 1, most], storage)
+    found = oracle.run(graph, {"a": values.view(graph.inputs[0].dtype.storage)})["b"]
+    assert found.view(storage).tolist() == values.tolist()
 
 
 def test_what_a_node_computes_in_another_layout_has_the_name_of_its_result(tmp_path: Path) -> None:

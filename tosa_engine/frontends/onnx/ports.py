@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import types
 from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise_all
+from ...lower.elementary import plus
 from ...lower.views import shape_of
 from .elements import BY_CODE, DOUBLE, Element
 from .narrowing import is_wide
@@ -158,16 +159,32 @@ def _constant(g: OnnxWriter, proto: Any, element: Element, bindings: Bindings) -
 
 
 def _numbers(g: OnnxWriter, port: Tensor, element: Element) -> Tensor:
-    """Unsigned bits as numbers in i32."""
-    return rescaled(g, port, types.i32, unsigned_input=True) if element.name in UNSIGNED else port
+    """Unsigned bits as numbers in i32; RESCALE reads them as i16, in which those of 16 bits are less by 2^15."""
+    if element.name not in UNSIGNED:
+        return port
+    less = 1 << 15 if port.dtype is types.i16 else 0
+    short = _rescaled(g, port, types.i16, (-less, 0), unsigned_input=True)
+    numbers = g.operator("CAST", [short], shape_of(port), types.i32)
+    return plus(g, numbers, less) if less else numbers
 
 
-def rescaled(
-    g: OnnxWriter, x: Tensor, wanted: DType, *, unsigned_input: bool = False, unsigned_output: bool = False
-) -> Tensor:
-    """The same numbers in another integer format, whose bits may be unsigned."""
+def _bits(g: OnnxWriter, numbers: Tensor, element: Element) -> Tensor:
+    """Numbers in i32 as the bits of an unsigned format."""
+    wanted = UNSIGNED[element.name]
+    less = 1 << 15 if wanted is types.i16 else 0
+    whole = plus(g, numbers, -less) if less else numbers
+    short = g.operator("CAST", [whole], shape_of(numbers), types.i16)
+    return _rescaled(g, short, wanted, (0, -less), unsigned_output=True)
+
+
+def _rescaled(
+    g: OnnxWriter, x: Tensor, wanted: DType, zero_points: tuple[int, int], *, unsigned_input: bool = False,
+    unsigned_output: bool = False,
+) -> Tensor:  # fmt: skip
+    """The same numbers in another format, whose bits may be unsigned. Zero points are as their formats store them."""
     scale = [
-        g.scalar(1 << 30, types.i32), g.scalar(30, types.i8), g.scalar(0, x.dtype), g.scalar(0, wanted)
+        g.scalar(1 << 30, types.i32), g.scalar(30, types.i8), g.scalar(zero_points[0], x.dtype),
+        g.scalar(zero_points[1], wanted),
     ]  # fmt: skip
     return g.operator(
         "RESCALE", [x, *scale], shape_of(x), wanted, scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False,
@@ -190,7 +207,7 @@ def outputs(g: OnnxWriter, wanted: list[tuple[str, Value]]) -> None:
         g.begin(name)
         tensor = g.tensor_of(value)
         if value.element.name in UNSIGNED:
-            numbers, tensor = tensor, rescaled(g, tensor, UNSIGNED[value.element.name], unsigned_output=True)
+            numbers, tensor = tensor, _bits(g, tensor, value.element)
             if numbers.name == name:
                 g.give_up_name(numbers)
         elif tensor.name != name:
