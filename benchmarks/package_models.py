@@ -128,6 +128,6 @@ MODELS = (
         {"input_1": (1, 16, 96)}, features,
     ),
     Model(
-        "text2tashkeel", "0.1.0", "text2tashkeel/models/bilstm.int8.onnx", "text", {"input_ids": (1, 40)}, letters,
+        "text2tashkeel", "0.1.0", "text2tashkeel/models/bilstm.int8.onnx", "text", {"input_ids": (1, 4)}, letters,
     ),
 )  # fmt: skip
