@@ -71,7 +71,7 @@ class Journal:
         """Around code that takes a part to pieces: raises DataError where it has another form."""
         try:
             yield
-        except (ValueError, KeyError, TypeError, IndexError) as problem:
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as problem:
             raise DataError(f"{self.path}: '{key}' isn't what this program keeps: {problem}") from problem
 
     def _read(self, path: Path, resume: bool) -> None:

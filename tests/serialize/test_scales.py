@@ -105,6 +105,15 @@ def test_damage_behind_the_graph(behind: bytes, message: str, tmp_path: Path) ->
         sidecar.record(path)
 
 
+@pytest.mark.parametrize("scale", ["1e308", "NaN", "-1.0", "0", "1" + "0" * 400])
+def test_scales_that_cannot_be(scale: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.tosa"
+    text = (sidecar.to_text(graph()) or "").replace('"scale": 0.5', f'"scale": {scale}')
+    path.write_bytes(trailer.append(trailer.split(serialize.tosa_to_bytes(graph()), "a")[0], text))
+    with pytest.raises(DataError, match="not a file of scales and zero points"):
+        load(path)
+
+
 def test_a_file_that_is_only_an_end(tmp_path: Path) -> None:
     path = tmp_path / "a.tosa"
     for content in (trailer.MAGIC, b"", trailer.append(b"", "{}")):

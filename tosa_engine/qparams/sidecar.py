@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import DataError
 from ..files import write_atomically
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     import os
 
     from ..graph import Graph, Tensor
+
+LARGEST: Final = 2.0**95  # of a scale: its products with codes of 32 bits are float32
 
 __all__ = ["Record", "attach", "attach_beside", "attach_text", "path_for", "record", "to_text", "write"]
 
@@ -164,7 +165,7 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 def _qparams(entry: Any) -> QParams:
     scale, zero_point, unsigned = float(entry["scale"]), entry["zero_point"], entry.get("unsigned", False)
-    if not (math.isfinite(scale) and scale > 0 and type(zero_point) is int and abs(zero_point) < 1 << 32):
+    if not (0 < scale <= LARGEST and type(zero_point) is int and abs(zero_point) < 1 << 32):
         raise ValueError(f"scale {scale!r}, zero point {zero_point!r} of '{entry['name']}'")
     bits = {"i16": 16, "i32": 32}.get(entry.get("dtype"), 8)
     return QParams((scale,), (zero_point,), bits, signed=not unsigned, symmetric=bits > 8 and not unsigned)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from common_ir_documents import OPERATORS, graph, library, node, port, relu, tensor, written
+from limits import within_limits
 
 from tosa_engine import oracle
 from tosa_engine.errors import DataError, Unsupported
+from tosa_engine.frontends.common_ir import flatten
 from tosa_engine.load import load
 
 onnx = pytest.importorskip("onnx", reason="needs the extra `onnx`")
@@ -230,6 +232,8 @@ def test_a_hostile_text(tmp_path: Path, name: str) -> None:
         ("/etc/passwd", "imports '/etc/passwd', which is outside of its folder"),
         ("a/../../up", "imports 'a/../../up', which is outside of its folder"),
         ("C:\\x", "imports 'C:\\x', which is outside of its folder"),
+        ("\ud800", "imports '\\ud800', which is no name of a file"),
+        ("a\nb", "imports 'a\\u000ab', which is no name of a file"),
         ("link.cir.json", "imports 'link.cir.json', which leads out of its folder"),
         ("file:///etc/passwd", "imports 'file:///etc/passwd', which is neither a path nor an http or https address"),
         ("net.cir.json", "imports go in a circle: net.cir.json -> net.cir.json"),
@@ -254,6 +258,20 @@ def test_libraries_in_a_circle_and_functions_without_end(tmp_path: Path) -> None
     itself = {"name": "f", "inputs": [port("a")], "outputs": [port("b")], "nodes": [node("n", "f", ["a"], ["b"])]}
     with pytest.raises(Unsupported, match="functions are nested more than 32 deep, or call themselves"):
         load(written(tmp_path, graph([node("n", "f", ["x"], ["y"])], functions=[itself])))
+
+
+def test_functions_that_double_and_very_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flatten, "MOST_NODES", 1000)
+    ends = {"inputs": [port("a", tensor("m*"))], "outputs": [port("b", tensor("m*"))]}
+
+    def twice(operator: str) -> list[Any]:
+        return [node("t", operator, ["a"], ["c"]), node("u", operator, ["c"], ["b"])]
+
+    functions = [{"name": f"f{i}", **ends, "nodes": twice(f"f{i + 1}" if i < 29 else "Relu")} for i in range(30)]
+    many = [node(f"n{i}", "Relu", [f"v{i}" if i else "x"], [f"v{i + 1}" if i < 1000 else "y"]) for i in range(1001)]
+    for document in (graph([node("n", "f0", ["x"], ["y"])], functions=functions), graph(many)):
+        with pytest.raises(Unsupported, match="has more than 1000 nodes, with those of its functions"), within_limits():
+            load(written(tmp_path, document))
 
 
 def test_a_tensor_too_large_is_refused_before_it_is_made(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tflite_tools import DEQUANTIZE, FLOAT32, INT8, INT64, QUANTIZE, Held, Node,
 
 from tosa_engine.errors import DataError, Problems, TosaEngineError, Unsupported, UsageError
 from tosa_engine.frontends.tflite import children
+from tosa_engine.frontends.tflite import model as model_module
 from tosa_engine.frontends.tflite.mlir import name_of, refuse_leftovers, without_casts
 from tosa_engine.frontends.tflite.model import bound, model_of
 from tosa_engine.graph import QParams
@@ -89,6 +90,7 @@ def test_no_shape_is_written_into_one_that_another_tensor_has() -> None:
             "m.tflite: version 2 of the schema; version 3 is read",
         ),
         (tflite([Held("x", [1])], [], [1], [0]), "m.tflite: inputs: there is no tensor 1; there are 1"),
+        (tflite([Held("x", [1] * 1000)], [], [0], [0]), "m.tflite: tensor 0: 1000 dimensions, at most 32 are read"),
         (tflite([Held("x", [1], 99)], [], [0], [0]), "m.tflite: tensor 0: there is no element type 99"),
         (
             tflite([Held("x", [1], signature=[-1, 1])], [], [0], [0]),
@@ -100,6 +102,12 @@ def test_damaged_files(data, message) -> None:
     with pytest.raises(DataError) as caught:
         model_of(data, "m.tflite")
     assert str(caught.value) == message
+
+
+def test_more_operators_than_are_converted(monkeypatch) -> None:
+    monkeypatch.setattr(model_module, "MOST_NODES", 1)
+    with pytest.raises(Unsupported, match="2 operators, at most 1 are converted"):
+        model_of(network(), "m.tflite")
 
 
 def test_truncated_and_mutated_files_are_one_error_or_a_model() -> None:

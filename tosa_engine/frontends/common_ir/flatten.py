@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OWN: Final = "ai.onnx"  # the domain of ONNX's own operators, "" in ONNX
 NEWEST: Final = 20  # the operator set of a model without operators
 DEEPEST: Final = 32
-MOST_NODES: Final = 200_000
+MOST_NODES: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class _Flattening:
     def run(self, shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]) -> Flat:
         document = self.root.document
         sources = document.sources
+        if len(document.nodes) > MOST_NODES:
+            raise self._too_many()
         dims = {**dims, **{one: dims[said] for one, said in sources.items() if said in dims}}
         scope: dict[str, Item] = {}
         for port in document.inputs:
@@ -147,9 +149,12 @@ class _Flattening:
             self._add(FlatNode("", "Identity", OWN, version, (item.name,), (port,), ()))
         self.flat.outputs.append((port, kind))
 
+    def _too_many(self) -> Unsupported:
+        return Unsupported(f"{self.root.place}: has more than {MOST_NODES} nodes, with those of its functions")
+
     def _add(self, node: FlatNode) -> None:
         if len(self.flat.nodes) >= MOST_NODES:
-            raise Unsupported(f"{self.root.place}: has more than {MOST_NODES} nodes, with those of its functions")
+            raise self._too_many()
         for name in node.outputs:
             if name in self.taken:
                 raise RuleError(FORM, self.root.place, f"two values are called '{name}' without functions")

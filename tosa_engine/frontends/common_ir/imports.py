@@ -154,6 +154,8 @@ def _inside(target: str, place: str, reference: str = "") -> str:
     """A relative path without detours. Raises RuleError where it leaves the folder."""
     found = posixpath.normpath(target)
     said = reference or target
+    if not target.isprintable():
+        raise RuleError(FORM, place, f"imports '{said}', which is no name of a file")
     outside = found.startswith(("../", "/")) or found in ("..", ".") or said.startswith("/")
     if outside or "\\" in target or "\0" in target or PureWindowsPath(target).drive:
         raise RuleError(FORM, place, f"imports '{said}', which is outside of its folder")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise_all
 from ...graph import QParams
 from ...serialize.binary_read import Reader
+from ...types import MAX_RANK
 from . import schema
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ...types import DType, Shape
 
 BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
+MOST_NODES: Final = 1 << 14  # which take the converter a few seconds
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def model_of(data: bytes, name: str) -> Model:
     graph = record["subgraphs"][0]
     tensors = [_tensor(one, f"{name}: tensor {number}") for number, one in enumerate(graph.get("tensors", []))]
     nodes = [_node(one, number, codes, len(tensors), name) for number, one in enumerate(graph.get("operators", []))]
+    if len(nodes) > MOST_NODES:
+        raise Unsupported(f"{name}: {len(nodes)} operators, at most {MOST_NODES} are converted")
     places: dict[int, int] = {}
     for one in (one for subgraph in record["subgraphs"] for one in subgraph.get("tensors", [])):
         for key in ("shape_at", "signature_at"):
@@ -111,6 +115,8 @@ def _tensor(record: Mapping[str, Any], place: str) -> Held:
         raise DataError(f"{place}: there is no element type {code}")
     element, dtype, signed = schema.ELEMENTS[code]
     shape, signature = record.get("shape", ()), record.get("signature", ())
+    if len(shape) > MAX_RANK:
+        raise DataError(f"{place}: {len(shape)} dimensions, at most {MAX_RANK} are read")
     if signature and len(signature) != len(shape):
         raise DataError(f"{place}: shape {list(shape)} and signature {list(signature)} differ in rank")
     places = tuple(record[key] for key, extents in (("shape_at", shape), ("signature_at", signature)) if extents)
