@@ -1,6 +1,6 @@
 """Each layer of a quantized ONNX model beside ONNX Runtime, given the same integers.
 
-    python benchmarks/onnx_layers.py MODEL.onnx BUNDLE.npz [--data SAMPLES.npz]
+    python benchmarks/onnx_layers.py MODEL.onnx BUNDLE.npz [--data SAMPLES.npz] [--layer SELECTOR=PRECISION]
 
 The model has QuantizeLinear and DequantizeLinear; BUNDLE has its inputs, as `NAME` or `cN.in.NAME` for case N. ONNX
 Runtime, with all its optimizations off, tells what every QuantizeLinear gives. What lies between such tensors is a
@@ -95,10 +95,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
     parser.add_argument("bundle", type=Path, metavar="BUNDLE.npz")
     parser.add_argument("--data", metavar="SAMPLES.npz", help="of `tosa-engine quantize`")
+    parser.add_argument("--layer", action="append", default=[], metavar="SELECTOR=PRECISION", help="the same")
     parser.add_argument("--made", type=Path, default=Path("out/onnx_layers.tosa"), help="where the integers go")
     args = parser.parse_args(words)
     args.made.parent.mkdir(parents=True, exist_ok=True)
     data = ["--data", args.data] if args.data else []
+    data += [word for rule in args.layer for word in ("--layer", rule)]
     if code := cli.main(["quantize", str(args.model), *data, "-o", str(args.made), "-q"]):
         return code
     graph = load(args.made)
