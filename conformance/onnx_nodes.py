@@ -3,7 +3,7 @@
     python conformance/onnx_nodes.py                all tests
     python conformance/onnx_nodes.py Conv MaxPool   those of these operators
     python conformance/onnx_nodes.py --list         a line for each test that doesn't pass
-    python conformance/onnx_nodes.py --record       all tests, and ONNX.md with the totals
+    python conformance/onnx_nodes.py --record       all tests, oracle and kernels, and ONNX.md with the totals
 
 Inputs that say shapes, axes or amounts (`SHAPE_LIKE`) are constants of the model; all others are data. Where sums or
 products of 64-bit inputs could leave int32, the range of the test's data is told as a user would, with `--within`. A
@@ -200,13 +200,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kernels", action="store_true", help="on the compiled kernels, not the oracle")
     parser.add_argument("--record", action="store_true", help="write ONNX.md; takes no operators")
     args = parser.parse_args(arguments)
-    if args.record and args.operators:
-        parser.error("--record is for all operators")
+    if args.record and (args.operators or args.kernels):
+        parser.error("--record is for all operators, on the oracle and on the kernels")
     found = cases()
     if args.operators:
         found = [case for case in found if operator_of(case) in args.operators]
     with tempfile.TemporaryDirectory() as folder:
         outcomes = [run(case, Path(folder), kernels=args.kernels) for case in found]
+        compiled = [run(case, Path(folder), kernels=True) for case in found] if args.record else []
     by_operator: dict[str, Counter[str]] = {}
     for one in outcomes:
         by_operator.setdefault(one.op, Counter())[one.verdict] += 1
@@ -217,21 +218,22 @@ def main(arguments: list[str] | None = None) -> int:
     total = Counter(one.verdict for one in outcomes)
     print(f"Totals ({len(outcomes)} tests): {', '.join(f'{total[v]} {v}' for v in VERDICTS)}")
     if args.record:
-        PAGE.write_text(page(outcomes, kernels=args.kernels), encoding="utf-8")
+        PAGE.write_text(page(outcomes, compiled), encoding="utf-8")
     return 1 if total["failed"] else 0
 
 
-def page(outcomes: Sequence[Outcome], *, kernels: bool) -> str:
-    """ONNX.md."""
+def page(outcomes: Sequence[Outcome], compiled: Sequence[Outcome]) -> str:
+    """ONNX.md: what the oracle gives, and what is different on the compiled kernels."""
     plain = [one for one in outcomes if "_expanded" not in one.test]
     expanded = [one for one in outcomes if "_expanded" in one.test]
     lines = [
         "# Node tests of ONNX", "",
         "Written by `python conformance/onnx_nodes.py --record`; not to be edited.", "",
         f"- {_when()}",
-        f"- on {'the compiled kernels' if kernels else 'the oracle'}; inputs that say shapes or axes are constants",
+        "- on the oracle; inputs that say shapes or axes are constants",
         f"- {_totals(plain)}",
-        f"- of operators expanded by their schema: {_totals(expanded)}", "",
+        f"- of operators expanded by their schema: {_totals(expanded)}",
+        f"- on the compiled kernels (`--kernels`), all tests: {_totals(compiled)}", "",
         "| operator | tests | passed | refused | failed |", "|---|---:|---:|---:|---:|",
     ]  # fmt: skip
     for op in sorted({one.op for one in outcomes}):
@@ -243,6 +245,9 @@ def page(outcomes: Sequence[Outcome], *, kernels: bool) -> str:
     lines += [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
     failed = [one for one in outcomes if one.verdict == "failed"]
     lines += ["", "## Failures", "", *(f"- `{one.test}`: {one.reason}" for one in failed)]
+    pairs = [(one, other) for one, other in zip(outcomes, compiled, strict=True) if one.verdict != other.verdict]
+    lines += ["", "## Other verdicts on the compiled kernels", ""]
+    lines += [f"- `{other.test}`: {other.verdict}: {other.reason}" for _, other in pairs]
     return "\n".join(lines) + "\n"
 
 
