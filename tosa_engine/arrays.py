@@ -18,6 +18,7 @@ import numpy as np
 
 from . import types
 from .errors import DataError, UsageError
+from .memory import allowed, refuse_more
 from .types import count
 
 if TYPE_CHECKING:
@@ -172,6 +173,9 @@ def check_size(header: Header, size: int) -> None:
 def _read_stream(stream: IO[bytes], size: int, where: str) -> Array:
     """The array in a stream of `size` bytes, read in pieces: nothing is in memory twice."""
     header = _checked_header(stream, size, where)
+    taken = count(header.shape) * header.stored.itemsize
+    if taken > PIECE:
+        refuse_more(taken, f"{where}: {header.dtype}{list(header.shape)} takes {taken:,} bytes", allowed())
     found: Array = np.empty(header.shape, header.dtype)
     flat: Any = found.T.flat if header.fortran else found.reshape(-1)
     total, step, at = found.size, max(1, PIECE // header.stored.itemsize), 0

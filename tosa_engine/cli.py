@@ -104,7 +104,13 @@ def _dispatch(argv: list[str]) -> int:
         return UsageError.exit_code
     command: Command = args.command
     listen(args)
-    return command.run(args)
+    most: int | None = getattr(args, "max_memory", None)
+    if most is None:
+        return command.run(args)
+    from .memory import limited
+
+    with limited(most):
+        return command.run(args)
 
 
 def _build_parser(argv: list[str]) -> _Parser:

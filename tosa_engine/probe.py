@@ -38,10 +38,12 @@ class Probe:
 
     `see(node, tensor, array)` gets the name of the operator that wrote the tensor (empty for graph inputs), the
     tensor's name and a read-only copy of its value in its storage dtype. It is called in the thread that called `run`.
+    `keeps`: it holds all these copies, which counts as memory of the run.
     """
 
     see: Callable[[str, str, Array], object]
     tensors: Selection = None
+    keeps: bool = False
 
     def __call__(self, node: str, tensor: str, array: Array) -> object:
         return self.see(node, tensor, array)

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class WatchedGraph:
     """A graph of which `see(node name, tensor name, array)` gets to see the named tensors of every run.
 
-    Arrays are read-only copies; the node name of graph inputs is empty.
+    Arrays are read-only copies; the node name of graph inputs is empty. `keeps`: `see` holds all of them.
     """
 
-    def __init__(self, graph: Graph, tensors: Iterable[str], see: See, threads: int | None = None) -> None:
+    def __init__(
+        self, graph: Graph, tensors: Iterable[str], see: See, threads: int | None = None, *, keeps: bool = False
+    ) -> None:
         self._session = Session(graph, threads)
-        self._probe = Probe(see, frozenset(tensors))
+        self._probe = Probe(see, frozenset(tensors), keeps)
 
     def run(self, feeds: Mapping[str, Array]) -> None:
         """One run; `feeds` by input name. Raises what `Session.run` raises."""
@@ -36,7 +38,7 @@ class KeptTensors:
 
     def __init__(self, graph: Graph, tensors: Iterable[str], threads: int | None = None) -> None:
         self.arrays: dict[str, Array] = {}
-        self._watched = WatchedGraph(graph, tensors, self._keep, threads)
+        self._watched = WatchedGraph(graph, tensors, self._keep, threads, keeps=True)
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         self._watched.run(feeds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import UsageError
+from tosa_engine.memory import allowed, limited
 
 from . import records
 from .observe import collect
@@ -49,7 +50,7 @@ def collect_distributed(
     try:
         shared = client.scatter((graph, samples), broadcast=True, hash=False)
         chunks = [list(numbers[i : i + CHUNK]) for i in range(0, len(numbers), CHUNK)]
-        futures = [client.submit(_count, shared, chunk, pure=False, retries=3) for chunk in chunks]
+        futures = [client.submit(_count, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]
         for text in _in_order_of_completion(futures):
             part = records.from_text(text, "a worker's statistics")
             part.data = statistics.data
@@ -85,7 +86,8 @@ def _in_order_of_completion(futures: list[Any]) -> Iterator[str]:
         yield future.result()
 
 
-def _count(shared: tuple[Graph, Samples], numbers: Sequence[int]) -> str:
+def _count(shared: tuple[Graph, Samples], numbers: Sequence[int], most: int | None) -> str:
     """In a worker: the statistics of some samples, as text."""
     graph, samples = shared
-    return collect(graph, samples.read(numbers), threads=1).to_text()
+    with limited(most):
+        return collect(graph, samples.read(numbers), threads=1).to_text()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import add_model, add_options, at_least, open_source
+from tosa_engine.commands.common import add_memory, add_model, add_options, at_least, open_source
 from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
 from tosa_engine.commands.told import warn
 from tosa_engine.errors import DataError, UsageError
@@ -45,6 +45,7 @@ class _Calibrate:
         parser.add_argument("-o", "--output", metavar="FILE", default=usual, help=f"default: {usual}")
         add_data(parser)
         add_scheme(parser)
+        add_memory(parser)
         work = parser.add_argument_group("long runs")
         work.add_argument(
             "--statistics", metavar="FILE", help=f"keep the statistics here; default with --resume: OUTPUT{SUFFIX}"

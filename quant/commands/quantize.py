@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tosa_engine.commands.common import add_model, add_options, open_source
+from tosa_engine.commands.common import add_memory, add_model, add_options, open_source
 from tosa_engine.commands.samples import add_data
 from tosa_engine.commands.told import warn
 from tosa_engine.formats import graph_suffixes, hint_file, write_graph
@@ -53,6 +53,7 @@ class _Quantize:
         add_methods(parser)
         add_resume(parser, "finished layers of these methods")
         add_accept(parser)
+        add_memory(parser)
         add_options(parser, self.name)
         written = f"a {' or '.join(graph_suffixes())} file"
         parser.add_argument("-o", "--output", required=True, metavar="FILE", help=written)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tosa_engine.commands.common import add_options, at_least, format_options, open_source
+from tosa_engine.commands.common import add_memory, add_options, at_least, format_options, open_source
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import model_help, read_hints
 from tosa_engine.text import say
@@ -45,6 +45,7 @@ class _Report:
         add_data(parser)
         add_metric(parser)
         parser.add_argument("--quant", metavar="FILE", help="scales, where the integer model's file has lost them")
+        add_memory(parser)
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         parser.add_argument(
             "--suggest", type=seconds, metavar="SECONDS", default=SECONDS,

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.commands.common import add_model, add_options
+from tosa_engine.commands.common import add_memory, add_model, add_options
 from tosa_engine.commands.samples import add_data, samples_of
 from tosa_engine.errors import UsageError
 from tosa_engine.files import write_atomically
@@ -118,6 +118,7 @@ def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("-o", "--output", metavar="FILE", help="write the layers for quantize --layers here, too")
     output.add_argument("--json", metavar="FILE", help="write all numbers here")
+    add_memory(parser)
     add_resume(parser, "measurements")
     add_options(parser, verb)
 

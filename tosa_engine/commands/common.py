@@ -108,6 +108,15 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """The flag of verbs that run models; `cli` holds the whole verb to it."""
+    group(parser, "memory").add_argument(
+        "--max-memory", type=bytes_of, metavar="SIZE",
+        help="bytes that a run, or an array that is read, may take, as 500M or 2G; default: the least of what the "
+        "machine has available and what control groups (cgroups) and ulimit leave",
+    )  # fmt: skip
+
+
 def add_custom(parser: argparse.ArgumentParser) -> None:
     group(parser, "the model").add_argument(
         "--custom",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..errors import UsageError
 from ..formats import hint_file
 from ..text import say
-from .common import add_options, at_least
+from .common import add_memory, add_options, at_least
 from .feeds import INPUT_HELP, INPUT_METAVAR
 from .samples import add_data
 from .told import warn
@@ -61,6 +61,7 @@ class _Compare:
         verdict.add_argument(
             "--min-sqnr", type=float, metavar="DB", help="integers beside floats: exit 1 where a sample is below"
         )
+        add_memory(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         add_options(parser, self.name)
 

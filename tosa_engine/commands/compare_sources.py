@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..arrays import Stored
+    from ..compare.dumps import Dumped
     from ..graph import Graph, QParams, Tensor
     from ..samples.arrays import Samples
     from ..types import Array
@@ -63,15 +64,31 @@ class Sources:
         totals = {self.total, len(self.numbers)} - {1}
         streams = [data.read(chosen) for data in self._data]
         for number in chosen:
-            given: dict[str, Array] = {}
             dumped = {path: dump.sample(number, totals, alone=self._alone) for path, dump in self._dumps.items()}
-            for tensors in dumped.values():
-                given = tensors | given
-            given |= self._fixed
+            given = dict(self._fixed)
             for stream in streams:
                 given |= next(stream)[1]
+            given |= self._from_dumps(given, dumped.values())
             ran = {path: model.run(given) for path, model in self._models.items()}
             yield number, [Side(p, dumped[p]) if p in dumped else ran[p] for p in self.paths]
+
+    def _from_dumps(self, given: Mapping[str, Array], dumps: Iterable[Dumped]) -> dict[str, Array]:
+        """The models' inputs that nothing else gives, out of the first dump that has them.
+
+        Raises DataError for one of another size, before it is read.
+        """
+        found: dict[str, Array] = {}
+        for tensor in (t for model in self._models.values() for t in model.graph.inputs):
+            names = (tensor.name, tensor.source_name)
+            have = [(name, dump) for name in names for dump in dumps if name in dump]
+            if any(name in given or name in found for name in names) or not have:
+                continue
+            name, dump = have[0]
+            if count(dump.shape(name)) != tensor.size:
+                wrong = wrong_form(tensor.dtype, tensor.shape or (), dump.dtype(name), dump.shape(name))
+                raise DataError(wrong, tensor=tensor.name)
+            found[name] = dump[name]
+        return found
 
     def _counted(self) -> int:
         """How many samples there are: by --data, else by what is dumped."""
@@ -86,10 +103,10 @@ class Sources:
             raise DataError("the dumps are of different numbers of samples: " + _each(counts))
         return next(iter(counts.values()), 1)
 
-    def _stacked(self, length: int, arrays: Mapping[str, Array]) -> int:
+    def _stacked(self, length: int, arrays: Mapping[str, Stored]) -> int:
         """How many samples a dump has, by an input in it that is that many times a model's input; 0 where none is."""
         inputs = [t for model in self._models.values() for t in model.graph.inputs if t.name in arrays]
-        fits = [arrays[t.name].size == length * (t.size or 0) for t in inputs]
+        fits = [count(arrays[t.name].shape) == length * (t.size or 0) for t in inputs]
         return length if length and fits and all(fits) else 0
 
 

@@ -76,13 +76,14 @@ def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port], *, rea
     wrong = {
         port.name: wrong_form(port.tosa_type, port.shape, one.dtype, one.shape)
         for port in ports
-        if not isinstance(one := found[port.name], Path) and not _fits(one, port, real)
+        if not isinstance(one := found[port.name], Path) and not fits(one, port, real=real)
     }
     raise_all([DataError(message, tensor=name) for name, message in wrong.items()])
     return {port.name: _values(found[port.name], port) for port in ports}
 
 
-def _fits(one: Stored, port: Port, real: bool) -> bool:
+def fits(one: Stored, port: Port, *, real: bool = False) -> bool:
+    """Whether an array has the shape of an input or output, and elements that can be its values."""
     from ..types import are_bits
 
     bits = _is_unsigned(one.dtype, port) or are_bits(one.dtype, port.tosa_type)

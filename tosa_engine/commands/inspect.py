@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..text import joined, say
-from .common import add_custom, add_model, add_options, import_custom, load_model
+from .common import add_custom, add_memory, add_model, add_options, import_custom, load_model
 
 if TYPE_CHECKING:
     import argparse
@@ -79,6 +79,7 @@ class _Inspect:
         add_model(parser)
         add_options(parser, self.name)
         add_custom(parser)
+        add_memory(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         parser.add_argument(
             "--plan", action="store_true", help="the steps of a run too: fused operators, kernels, costs and memory"

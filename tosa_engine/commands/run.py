@@ -13,17 +13,17 @@ from ..errors import DataError
 from ..text import say
 from .common import (
     add_custom,
+    add_memory,
     add_model,
     add_options,
     add_target,
     at_least,
-    bytes_of,
     import_custom,
     load_model,
     target_of,
     warn_of_version,
 )
-from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, in_format, listed, read_feeds
+from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, fits, in_format, listed, read_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -72,10 +72,7 @@ class _Run:
         )
         arrays.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
-        parser.add_argument(
-            "--max-memory", type=bytes_of, metavar="SIZE",
-            help="bytes that a run may take, as 500M or 2G; default: what the machine has available",
-        )  # fmt: skip
+        add_memory(parser)
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         add_options(parser, self.name)
         add_target(parser)
@@ -89,13 +86,13 @@ class _Run:
         import_custom(args.custom)
         graph = load_model(args)
         warn_of_version(graph, target)
-        session = Session(graph, args.threads, target=target, checked=args.checked, max_memory=args.max_memory)
+        session = Session(graph, args.threads, target=target, checked=args.checked)
         given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
         if not args.real:
             _no_floats_for_integers(given, session.inputs)
         feeds = read_feeds(given, session.inputs, real=args.real)
         feeds = stored(session.inputs, feeds) if args.real else feeds
-        expected = _read_expected(args.expect, session) if args.expect else None
+        expected = _read_expected(args.expect, session, real=args.real) if args.expect else None
         outputs = _execute(session, feeds, args.dump_intermediates)
         if args.real:
             outputs = {port.name: real(port, outputs[port.name]) for port in session.outputs}
@@ -118,18 +115,21 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def _read_expected(path: str, session: Session) -> dict[str, Array]:
+def _read_expected(path: str, session: Session, *, real: bool) -> dict[str, Array | Stored]:
+    """The expected outputs by name; those that have another type or shape aren't read, but stay in the file."""
     from .. import arrays
 
     ports = {port.name: port for port in session.outputs}
     names = list(ports)
     if path.endswith(".npy") and len(names) == 1:
-        return {names[0]: in_format(arrays.read(path), ports[names[0]])}
-    found = arrays.stored_bundle(path)
+        found = {names[0]: arrays.stored(path)}
+    else:
+        found = arrays.stored_bundle(path)
     missing = [name for name in names if name not in found]
     if missing:
         raise DataError(f"{path} has no array for output {listed(missing)}; it has {listed(list(found))}")
-    return {name: in_format(found[name].read(), port) for name, port in ports.items()}
+    right = {name for name, port in ports.items() if fits(found[name], port, real=real)}
+    return {name: in_format(found[name].read(), ports[name]) if name in right else found[name] for name in names}
 
 
 def _no_floats_for_integers(given: Mapping[str, Stored | Path], ports: Sequence[Port]) -> None:
@@ -178,18 +178,31 @@ class _Dump:
         (self.folder / "index.json").write_text(json.dumps(self.index, indent=2) + "\n", encoding="utf-8")
 
 
-def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> int:
-    from ..compare import Difference, compare_all
+def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array | Stored], tolerance: Tolerance) -> int:
+    from ..arrays import Stored
+    from ..compare import Difference, WrongForm, compare
 
-    differences = compare_all(outputs, expected, tolerance)
+    found: list[Difference | WrongForm | None] = []
+    for name, output in outputs.items():
+        one = expected[name]
+        if isinstance(one, Stored):
+            found.append(WrongForm(name, _form(output), _form(one)))
+        else:
+            found.append(compare(name, output, one, tolerance))
+    differences = [one for one in found if one is not None]
     if differences:
         say(f"DIFFERENT: {len(differences)} of {len(outputs)} outputs; output {differences[0]}")
-        _say_how_far(outputs, expected, [one.name for one in differences if isinstance(one, Difference)])
+        read = {name: one for name, one in expected.items() if not isinstance(one, Stored)}
+        _say_how_far(outputs, read, [one.name for one in differences if isinstance(one, Difference)])
         return 1
     how = f"within atol {tolerance.atol:g}, rtol {tolerance.rtol:g}" if tolerance else "bit for bit"
     elements = sum(array.size for array in outputs.values())
     say(f"EQUAL: {len(outputs)} of {len(outputs)} outputs, {elements} elements, {how}")
     return 0
+
+
+def _form(one: Array | Stored) -> str:
+    return f"{one.dtype}{list(one.shape)}"
 
 
 def _say_how_far(outputs: Mapping[str, Array], expected: Mapping[str, Array], names: Sequence[str]) -> None:
@@ -210,12 +223,17 @@ def _say_how_far(outputs: Mapping[str, Array], expected: Mapping[str, Array], na
     say(f"SQNR of what differs: {found.sqnr:.1f} dB{accepted}")
 
 
-def _as_real(expected: Mapping[str, Array], ports: Sequence[Port]) -> dict[str, Array]:
+def _as_real(expected: Mapping[str, Array | Stored], ports: Sequence[Port]) -> dict[str, Array | Stored]:
     """What is expected of outputs, as float32 where they are real numbers or integers that stand for some."""
+    from ..arrays import Stored
     from ..runtime.real import real
 
-    given = {p: expected[p.name] for p in ports}
-    return {p.name: a.astype("f4") if p.quant and a.dtype.kind == "f" else real(p, a) for p, a in given.items()}
+    found = dict(expected)
+    for port in ports:
+        one = found[port.name]
+        if not isinstance(one, Stored):
+            found[port.name] = one.astype("f4") if port.quant and one.dtype.kind == "f" else real(port, one)
+    return found
 
 
 def _show(outputs: Mapping[str, Array]) -> None:

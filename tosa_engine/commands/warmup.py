@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import DataError
 from ..formats import model_help
 from ..text import say, shown
-from .common import add_options, open_source
+from .common import add_memory, add_options, open_source
 from .told import warn
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class _Warmup:
             nargs="*",
             help=f"{model_help()}; without any: small networks with the common int8 and int16 kernels",
         )
+        add_memory(parser)
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..types import count
 from . import causes, exact
 from .agreement import Agreement
 from .arrays import Tolerance, equal
@@ -83,21 +84,30 @@ def compare_sides(
     """
     lineup = line_up(here.named, there.named, mapping, by_order=by_order)
     chosen = set(selected([name for name, _ in lineup.pairs], tensors)) if tensors is not None else None
-    rows, arrays = [], {}
+    rows = []
     for name, other in lineup.pairs:
         if chosen is not None and name not in chosen:
             continue
-        a, b = here.tensors[name], there.tensors[other]
-        fitted, note = in_form_of(b, a)
-        arrays[name] = fitted
+        if count(here.form(name)[1]) != count(there.form(other)[1]):
+            rows.append(_other_form(name, other, here, there))
+            continue
+        a = here.tensors[name]
+        fitted, note = in_form_of(there.tensors[other], a)
         rows.append(
             _row(name, other, a, fitted, here.quant(name) or there.quant(other), tolerance or Tolerance(), note)
         )
     result = Comparison(here, there, lineup, rows)
     result.first = next(iter(result.different), None)
     if explain and result.first is not None and result.first.relation == "exact":
-        _explain(result, arrays)
+        _explain(result)
     return result
+
+
+def _other_form(name: str, other: str, here: Side, there: Side) -> Row:
+    """Of tensors of different sizes, which aren't read."""
+    (first, shape), (second, its) = here.form(name), there.form(other)
+    note = f"{first}{list(shape)} here, {second}{list(its)} there"
+    return Row(name, other, "form", count(shape), note=note)
 
 
 def in_form_of(array: Array, like: Array) -> tuple[Array, str]:
@@ -164,13 +174,14 @@ def _differences(row: Row, a: Array, b: Array, different: Array) -> None:
         row.values = a[row.index].item(), b[row.index].item()
 
 
-def _explain(result: Comparison, arrays: Mapping[str, Array]) -> None:
+def _explain(result: Comparison) -> None:
     """The causes of the first difference, as seen from the side that is an integer model."""
     first = result.first
     assert first is not None
     equal = [row for row in result.rows if row.relation == "exact" and not row.different]
     if result.here.kind == "integer model":
-        model, target, got, known = result.here, first.here, arrays[first.here], [row.here for row in equal]
+        model, target, known = result.here, first.here, [row.here for row in equal]
+        got = in_form_of(result.there.tensors[first.there], model.tensors[target])[0]
     elif result.there.kind == "integer model":
         model, target, known = result.there, first.there, [row.there for row in equal]
         got = in_form_of(result.here.tensors[first.here], model.tensors[target])[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
     from ..formats import Source
     from ..graph import Graph, QParams, Tensor
-    from ..types import Array
+    from ..types import Array, Shape
 
 
 @dataclass
 class Side:
-    """`tensors` by name, in execution order. `graph` is None for dumps, else without composites and with all shapes."""
+    """`tensors` by name, in execution order; those of a dump are read when they are asked for. `graph` is
+    None for dumps, else without composites and with all shapes.
+    """
 
     label: str
-    tensors: dict[str, Array]
+    tensors: Mapping[str, Array]
     graph: Graph | None = None
 
     @property
@@ -43,7 +45,13 @@ class Side:
             if self.graph
             else {}
         )
-        return [Named(name, array.shape, aliases.get(name, ())) for name, array in self.tensors.items()]
+        return [Named(name, self.form(name)[1], aliases.get(name, ())) for name in self.tensors]
+
+    def form(self, name: str) -> tuple[np.dtype[Any], Shape]:
+        """The dtype and shape of a tensor, without reading it."""
+        if isinstance(self.tensors, dumps.Dumped):
+            return self.tensors.dtype(name), self.tensors.shape(name)
+        return self.tensors[name].dtype, self.tensors[name].shape
 
     def quant(self, name: str) -> QParams | None:
         """How the integers of a tensor stand for real numbers, where that is known."""

@@ -30,7 +30,7 @@ from .program import Program, Span
 from .workspace import WORTH_WAKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..graph import Graph
     from ..kernels.work import Run
@@ -99,8 +99,11 @@ def _loops(run: Run | None) -> bool:
     return run is None or all(isinstance(loop, Loop) and _jit.is_compiled(loop.function) for loop in loops)
 
 
-def plan_in_parts(graph: Graph, level: Level | None = None, workers: int = 1) -> Plan:
-    """The plan without probes, for a part of the batch where this is faster (`plan.batch`)."""
+def plan_in_parts(graph: Graph, level: Level | None, workers: int, fits: Callable[[Plan], bool]) -> Plan:
+    """The plan without probes, for a part of the batch where this is faster (`plan.batch`).
+
+    Workers do parts of their own only where a plan for that `fits` into memory.
+    """
     original = graph.copy()  # planning folds constants
     whole = make_plan(graph, level=level)
     long, size = worth_parallel_parts(whole, workers), whole.arena.size
@@ -114,7 +117,7 @@ def plan_in_parts(graph: Graph, level: Level | None = None, workers: int = 1) ->
         return replace(plan, parts=parts, parts_in_parallel=parallel)
 
     parts = parts_in_parallel(samples, size, workers) if long else 1
-    if parts > 1 and is_compiled(plan := for_parts(parts, parallel=True)):
+    if parts > 1 and fits(plan := for_parts(parts, parallel=True)) and is_compiled(plan):
         return plan
     parts = parts_for(samples, size)
     return whole if parts == 1 else for_parts(parts)

@@ -22,13 +22,14 @@ from ..errors import DataError, RequireViolation, TosaEngineError, Unsupported, 
 from ..feeds import check_feeds, check_named, unsigned_borders
 from ..graph import Graph
 from ..load import load
+from ..memory import allowed
 from ..plan import Plan, Step, expand, make_plan
 from ..plan.batch import in_part
-from ..probe import name_of, select
+from ..probe import Probe, name_of, select
 from ..state import SessionVariables
 from ..target import Target
 from .batch_parallel import plan_in_parts
-from .memory import check as check_memory
+from .memory import before_planning, of_plan
 from .pool import Prepared
 from .ports import port_of
 from .real import real, stored
@@ -59,8 +60,9 @@ class Session:
         target: what the graph is checked against; None accepts all profiles and extensions, at level 8K.
         checked: every operator is computed by its kernel, unfused, and by the oracle, which tests every REQUIRE; any
             difference (of floats: beyond rounding) is an internal error. Slow.
-        max_memory: bytes that a run may take; None: what the machine has available when it plans. The plan is compared
-            with it before its memory is allocated (DataError, RUN.memory).
+        max_memory: bytes that a run may take; None: those of `memory.limited`, else what the machine and the limits of
+            this process leave when it plans. The graph is compared with it before weights are packed, the plan before
+            its memory is allocated (DataError, RUN.memory).
 
     Raises:
         TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads.
@@ -78,7 +80,7 @@ class Session:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, got {threads}")
         self.threads = threads if threads is not None else min(_processors(), MOST_THREADS)
-        self.checked, self.max_memory = checked, max_memory
+        self.checked, self.max_memory = checked, allowed() if max_memory is None else max_memory
         given = path_or_graph if isinstance(path_or_graph, Graph) else load(path_or_graph)
         validate(given, target)
         if nesting(given) > DEEPEST:
@@ -118,7 +120,8 @@ class Session:
         self._check(wanted, feeds, self._fed)
         watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
         everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
-        prepared = self._prepared(everything.union(*(names for _, names in watched)))
+        keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
+        prepared = self._prepared(everything.union(*(names for _, names in watched)), keeps)
         found = self._run(prepared, wanted, feeds, watched)
         if found is None:
             raise self._violation(wanted, feeds)
@@ -188,7 +191,7 @@ class Session:
         runs = next((len(a) for a in given.values() if isinstance(a, np.ndarray) and a.ndim), 1)
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
         prepared = None if self.checked or self._stateful or not (runs and self._fed) else self._prepared(frozenset())
-        if prepared is not None and prepared.is_compiled:
+        if prepared is not None and self._fit_in_parallel(prepared, runs) and prepared.is_compiled:
             found = self._run_parts(prepared, wanted, feeds, (runs,))
             if found is not None:
                 return found
@@ -260,15 +263,25 @@ class Session:
             return found
         return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
 
-    def _prepared(self, keep: frozenset[str]) -> Prepared:
+    def _fit_in_parallel(self, prepared: Prepared, runs: int) -> bool:
+        need = before_planning(self.graph, (), self.threads)
+        return of_plan(need, self.graph, prepared.plan, in_parallel=True, runs=runs).fits(self.max_memory)
+
+    def _prepared(self, keep: frozenset[str], kept: frozenset[str] = frozenset()) -> Prepared:
+        """The plan that stores `keep`, of which probes hold on to those of `kept`, with its memory."""
         with self._lock:
             if keep not in self._plans:
+                need = before_planning(self.graph, kept, self.threads)
+                need.check(self.max_memory)
                 graph = self.graph.copy()  # a plan records folded constants in its graph
                 if keep or self.checked:
                     plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
                 else:
-                    plan = plan_in_parts(graph, self._level, self.threads)
-                check_memory(plan, self.threads, [*self._fed, *self.graph.outputs], self.max_memory)
+                    plan = plan_in_parts(
+                        graph, self._level, self.threads,
+                        lambda plan: of_plan(need, self.graph, plan).fits(self.max_memory),
+                    )  # fmt: skip
+                of_plan(need, self.graph, plan).check(self.max_memory)
                 self._plans[keep] = Prepared(plan, violation, compare if self.checked else None)
                 while len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
