@@ -14,6 +14,7 @@ from tosa_engine.load import load
 
 pytest.importorskip("onnx", reason="needs the extra `onnx`")
 
+from limits import within_limits
 from onnx import TensorProto, helper, numpy_helper
 from onnx_mutations import onnx as broken
 from scene_files import onnx_models
@@ -87,6 +88,21 @@ def test_a_hundred_thousand_dimensions(tmp_path: Path) -> None:
         with pytest.raises(TosaEngineError) as caught:
             load(tmp_path / "m.onnx")
         assert f"{what} has 100000 dimensions, at most 32 are read" in str(caught.value)
+
+
+def test_files_cut_off_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx_models(np.random.default_rng(0))
+    data = (tmp_path / "ops.onnx").read_bytes()
+    refused = 0
+    with within_limits():
+        for length in range(0, len(data), len(data) // 100):
+            (tmp_path / "m.onnx").write_bytes(data[:length])
+            try:
+                load("m.onnx")
+            except TosaEngineError as problem:
+                refused += "m.onnx" in str(problem)
+    assert refused > 90
 
 
 def test_fields_changed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
