@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.commands.common import add_memory, add_options, at_least, format_options, open_source
 from tosa_engine.errors import UsageError
@@ -47,10 +47,16 @@ class _Report:
         parser.add_argument("--quant", metavar="FILE", help="scales, where the integer model's file has lost them")
         add_memory(parser)
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
-        parser.add_argument(
+        more = parser.add_argument_group("what else is measured")
+        more.add_argument(
             "--suggest", type=seconds, metavar="SECONDS", default=SECONDS,
             help=f"time for changes that are tried and measured; 0: none; default: {SECONDS:g}",
         )  # fmt: skip
+        more.add_argument(
+            "--profile",
+            action="store_true",
+            help="where the integer model's time goes, as `tosa-engine profile` shows",
+        )
         parser.add_argument(
             "-o", "--output", action="append", required=True, metavar="FILE", help="a .html, .json or .csv; repeatable"
         )
@@ -92,6 +98,8 @@ def _reported(args: argparse.Namespace) -> tuple[Measurement, Files]:
         found.beside = _measured(args, args.beside, graph, samples, metric, targets)
     files = Files(args.model, args.integer, command_words(found, args.model))
     found.suggestions = suggestions(args, graph, samples, found, metric, targets)
+    if args.profile:
+        found.time = _profiled(open_source(args, args.integer).graph())
     found.settings["data of this report"] = samples.describe()
     return found, files
 
@@ -131,6 +139,13 @@ def _measured(
     if args.data is not None and args.data == record.settings.get("data"):
         found.notes.append(f"the samples of this report are those that calibrated the model: {args.data}")
     return found
+
+
+def _profiled(graph: Graph) -> dict[str, Any]:
+    from tosa_engine import Session
+    from tosa_engine.profiling import Machine, figures
+
+    return figures(Session(graph, 1).profile(), Machine())
 
 
 def _counted(samples: Samples, most: int | None) -> Iterator[dict[str, Array]]:

@@ -44,7 +44,8 @@ class Measurement:
     of every sample; `real` and `reading`: the metric of the float and of the integer model; `notes` are what `quantize`
     said, `margins` the bits that accumulators have to spare, `settings` what was resolved, all plain data; `scales`:
     what channels of the float model were divided by first; `beside`: another integer model of the same float model on
-    the same samples; `suggestions`: changes that were tried.
+    the same samples; `suggestions`: changes that were tried; `time`: how long the steps of the integer model take, as
+    `tosa_engine.profiling.figures` says it.
     """
 
     layers: list[Measured]
@@ -59,6 +60,7 @@ class Measurement:
     scales: Kept = field(default_factory=list)
     beside: Measurement | None = None
     suggestions: Suggestions | None = None
+    time: dict[str, Any] | None = None
 
     @property
     def samples(self) -> int:

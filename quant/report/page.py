@@ -10,6 +10,8 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from tosa_engine.profiling.picture import picture
+
 from ..calibration.lints import MOST_SATURATED
 from . import charts
 from .advice import advise, decibels, lints, signed
@@ -44,7 +46,7 @@ def page(found: Measurement, files: Files) -> str:
     title = f"Quantization of {found.files.get('float model', files.model)}"
     parts = [
         _summary(found), _sqnr_section(found), _next(found.suggestions, advise(found, files)), _lints(lints(found)),
-        table(found), _samples(found), _settings(found), _definitions(),
+        table(found), _samples(found), _time(found), _settings(found), _definitions(),
     ]  # fmt: skip
     style, script = _file("page.css"), _file("page.js")
     return (
@@ -181,6 +183,15 @@ def _sample(sample: SampleError, other: SampleError | None, metric: str | None) 
     if metric and sample.real is not None and sample.integer is not None:
         cells += [f"{sample.real:.4g}", f"{sample.integer:.4g}"]
     return "".join(f"<td>{text(cell)}</td>" for cell in cells)
+
+
+def _time(found: Measurement) -> str:
+    if found.time is None:
+        return ""
+    return (
+        "<section><h2>Time</h2><p>A run of the integer model on one thread, as wide as it takes long; its operators; "
+        f"its steps, green at the machine's bound, red far from it.</p>{picture(found.time)}</section>"
+    )
 
 
 def _settings(found: Measurement) -> str:

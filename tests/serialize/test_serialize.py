@@ -135,6 +135,12 @@ def test_data_read_is_writable_and_aligned() -> None:
     assert data.flags.c_contiguous
 
 
+def test_the_unknown_place_of_mlir_is_no_name() -> None:
+    graph = many_kinds()
+    graph.main.operators[0].location = Location(name="loc(unknown)")
+    assert through_binary(graph).main.operators[0].location is None
+
+
 def test_a_location_without_a_name_is_written_as_its_place() -> None:
     graph = many_kinds()
     graph.main.operators[0].location = Location("net.nnef", 12)

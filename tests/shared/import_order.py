@@ -68,9 +68,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.compliance": RUN
     | {"tosa_engine.lower"}
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
+    "tosa_engine.profiling": RUN | {"tosa_engine.runtime", "tosa_engine.builder"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
-    | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins"},
+    | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins", "tosa_engine.profiling"}
+    | {"tosa_engine.files"},
     "tosa_engine.cli": {
         "tosa_engine.commands",
         "tosa_engine.errors",
@@ -142,6 +144,8 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("program", "real"),
         ("threads", "workspace"),
         ("team",),
+        ("clock",),
+        ("profile",),
         ("blocks",),
         ("batch_parallel", "verdict", "warm_up"),
         ("pool",),

@@ -37,14 +37,18 @@ from .team import Team
 from .verdict import compare, violation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..graph import Tensor
     from ..probe import Watcher
     from ..types import Array, Shape
+    from .profile import Profile
+    from .program import Program
+    from .team import After
     from .workspace import Workspace
 
     Watched = tuple[Watcher, frozenset[str]]
+    Walk = Callable[[Program, After], Step | None]
 
 MOST_THREADS: Final = 16
 DEEPEST: Final = 64  # regions in each other: each takes some of the frames that Python allows
@@ -128,7 +132,12 @@ class Session:
         return found
 
     def _run(
-        self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], watched: Sequence[Watched]
+        self,
+        prepared: Prepared,
+        wanted: list[str],
+        feeds: Mapping[str, Array],
+        watched: Sequence[Watched],
+        walk: Walk | None = None,
     ) -> list[Array] | None:
         """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
         if prepared.plan.parts_in_parallel:
@@ -145,7 +154,7 @@ class Session:
                     for name, array in feeds.items():
                         np.copyto(workspace.view(name), in_part(array, part, parts))
                     self._look(main, workspace, None, watched)
-                    failed = self._team.walk(
+                    failed = (walk or self._team.walk)(
                         workspace.program, lambda step: self._after(main, workspace, step, watched)
                     )
                     if failed is not None and parts > 1:
@@ -202,6 +211,31 @@ class Session:
             for array, output in zip(joined, outputs, strict=True):
                 array[i] = output
         return joined
+
+    def profile(self, feeds: Mapping[str, Array] | None = None, *, seconds: float = 1.0) -> Profile:
+        """How long each step of the plan takes, measured on one thread for so many seconds, compiled before.
+
+        Args:
+            feeds: as for `run`; None takes zeros. Variables keep the values that they had.
+
+        Raises what `run` raises, and UsageError for a session that checks everything.
+        """
+        from .clock import Clock
+        from .profile import measure
+
+        if self.checked:
+            raise UsageError("a profile of a checked session would be one of its checks")
+        session = Session(self.graph, 1, target=self._target, max_memory=self.max_memory)
+        session.restore(self.state())
+        given = {port.name: np.zeros(port.shape, port.dtype) for port in self.inputs} if feeds is None else feeds
+        session.run(None, given)
+        prepared, clock = session._prepared(frozenset()), Clock()
+
+        def clocked() -> None:
+            session._check(session._names, given, session._fed)
+            session._run(prepared, session._names, given, (), clock.walk)
+
+        return measure(prepared.plan, clock, lambda: session.run(None, given), clocked, seconds)
 
     def _run_parts(
         self, prepared: Prepared, wanted: list[str], feeds: Mapping[str, Array], runs: Shape

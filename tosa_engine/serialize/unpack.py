@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .schema import Record
 
 
+UNKNOWN: Final = "loc(unknown)"  # how MLIR writes that there is no place
 LONGEST_SHAPE: Final = 2 * types.MAX_RANK  # PAD has two elements for each dimension
 
 
@@ -155,7 +156,7 @@ class _Unpacker:
         code = variables.true_code(record)
         op = Operator(schema.operator_name(code), list(record.get("inputs", ())), list(record.get("outputs", ())))
         text = record.get("location", {}).get("text", "")
-        op.location = Location(name=text) if text else None
+        op.location = Location(name=text) if text not in ("", UNKNOWN) else None
         if code == 0:
             raise self.error("an operator of unknown kind", node=op.name)
         if record.get("attribute_type", 0) not in (0, code):
