@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tosa_engine import oracle
 from tosa_engine.kernels.tile.trim import trim
+from tosa_engine.kernels.tile.turn import turn
 from tosa_engine.runtime.session import Session
 from tosa_engine.spec import bind_operator
 from tosa_engine.spec.case import Case
@@ -111,3 +112,31 @@ def test_input_and_weight_may_be_the_same_tensor() -> None:
     assert (small.KH, small.IH, small.pad) == (2, 3, (0, 0, 0, 0))
     (got,) = Session(graph, threads=1).run(None, {})
     np.testing.assert_array_equal(got, oracle.run(graph, {})["output"])
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D"])
+def test_one_column_is_convolved_as_one_row(op: str, row: str) -> None:
+    """Also where trimming leaves one column of the kernel."""
+    for kernel, pad, stride, dilation in (
+        ([9, 1], [4, 4, 0, 0], [1, 1], [1, 1]),
+        ([9, 1], [3, 4, 0, 0], [2, 2], [1, 3]),
+        ([3, 3], [2, 2, 1, 1], [1, 1], [2, 1]),
+        ([4, 1], [0, 0, 0, 0], [3, 5], [1, 1]),
+    ):
+        graph = convolution(op, row, [22, 1], kernel, pad, stride, dilation)
+        call = turn(trim(bound(graph)))
+        assert (call.IH, call.KH, call.OH) == (1, 1, 1)
+        assert (call.IW, call.KW) == (22, kernel[0])
+        assert (call.stride_x, call.dilation_x) == (stride[0], dilation[0])
+        check(graph)
+
+
+def test_other_images_stay_as_they_are() -> None:
+    for sizes, kernel, pad in (
+        ([5, 2], [3, 1], [1, 1, 0, 0]),
+        ([1, 1], [1, 1], [0, 0, 0, 0]),
+        ([5, 1], [1, 1], [0, 0, 1, 1]),
+    ):
+        call = trim(bound(convolution("CONV2D", "i8", sizes, kernel, pad, [1, 1], [1, 1])))
+        assert turn(call) is call

@@ -15,6 +15,7 @@ import numpy as np
 from ...graph import Block
 from ...spec import bind_operator
 from ..work import constant
+from .turn import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +50,11 @@ def kept(call: Call, axis: str) -> slice:
 
 
 def trimmed(prepare: Callable[..., Work]) -> Callable[..., Work]:
-    """A `Kernel.prepare` of a convolution that gets to see the trimmed operator."""
+    """A `Kernel.prepare` of a convolution that gets to see the trimmed operator, and one column as one row."""
 
     @wraps(prepare)
     def prepare_trimmed(call: Call, *more: object) -> Work:
-        return prepare(trim(call), *more)
+        return prepare(turn(trim(call)), *more)
 
     return prepare_trimmed
 
