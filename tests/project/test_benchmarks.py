@@ -320,3 +320,18 @@ def test_layers_are_added_up(module: Callable[[str], ModuleType]) -> None:
     assert layers.markdown(rows).splitlines()[-1] == "| all layers |  | 400 | 8 | 99.750 % | 2 |"
     (row,) = [layers.Row("a", "CONV2D", 100, 5, 0, 1, 0)]
     assert layers.markdown([row]).splitlines()[-1] == "| all layers |  | 100 | 5 | 100.000 % | 1 | 0 |"
+
+
+def test_the_overview_of_all_networks(module: Callable[[str], ModuleType], networks: Path, tmp_path: Path) -> None:
+    """Ours alone, where no other runtime has the file; ratios and their means where one has."""
+    overview = module("overview")
+    found = list(overview.networks(networks.parent))
+    assert {network.group for network in found} == {"tosa"}
+    (mine,) = overview.contenders(found[0], tmp_path, set())
+    mine.rounds = [[0.002, 0.004], [0.001, 0.003]]
+    other = overview.Times("peer", mine.run, [[0.004, 0.002], [0.008, 0.004]])
+    alone, beside = (overview.Row(found[0], mine, one) for one in (None, other))
+    assert (beside.ratio, beside.by_turn) == (0.5, (1 + 2 / 6) / 2)
+    assert beside.cells()[1:] == ["1 ms", "2.5 ms", "peer", "2 ms", "4 ms", "0.50", "0.67"]
+    assert overview.table([alone, beside])[-1] == "| **tosa, 1 networks** | | | | | | **0.50** | **0.67** |"
+    assert overview.picture([alone, beside]).count("<rect") == 2
