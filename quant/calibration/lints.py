@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .statistics import TensorStatistics
 
 MOST_SATURATED: Final = 0.01
-MOST_CUT: Final = 1e-4  # 40 dB
+MOST_CUT: Final = 1e-3  # 30 dB
 DEARER: Final = 4  # times what the whole range would cost
 
 

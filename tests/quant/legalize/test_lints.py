@@ -166,6 +166,17 @@ def test_few_values_that_carry_much_are_worth_a_word() -> None:
     )
 
 
+def test_the_ends_of_normal_values_are_worth_none() -> None:
+    """What `entropy` cuts off there is far below what int8 rounds."""
+    f = Floats()
+    graph = f.outputs(f.op("ABS", [f.input((1, 4000))], name="y"))
+    for seed in range(4):
+        values = np.abs(np.random.default_rng(seed).normal(size=(1, 4000))).astype(np.float32)
+        statistics = collect(graph, [(0, {"x": values})])
+        ready = attach(graph, statistics, Scheme(Method("entropy")))
+        assert [lint for lint in of_statistics(ready, statistics.tensors) if lint.tensor == "y"] == []
+
+
 def test_the_share_that_saturates() -> None:
     seen = TensorStatistics()
     seen.see(np.array([-70.0, -64.0, 0.0, 1.0, 2.0, 63.5, 63.75, 80.0], np.float32))
