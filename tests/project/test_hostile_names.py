@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import common_ir_documents as common_ir
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from tosa_engine.graph import Block, Graph, Operator, Region, Tensor
 from tosa_engine.text import say, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 NAMES = {
@@ -48,7 +50,25 @@ COMMANDS = (
     "compare {m} {io}", "compare {m} {bad_io}", "compare {m} {io} --format json",
     "calibrate {m} --random 2 -o {out}.quant --statistics {out}.json", "quantize {m} --random 2 -o {out}.tosa",
     "report {m} {m} --random 2 -o {out}.json", "quantize {m} --random 2 --layer a=int7 -o {out}.tosa",
+    "report {m} {out}.tosa --random 2 --suggest 1 -o {out}.csv -o {out}.html",
+    "sensitivity {m} --statistics {out}.json --random 2 -o {out}.layers",
+    "search {m} --statistics {out}.json --random 2 --sqnr 20 -o {out}.layers", "warmup {m}", "warmup {bad}",
+    "profile {m} --seconds 0.01", "lut {name}", "lut {name}:{name}",
 )  # fmt: skip
+OTHER_COMMANDS = (
+    "check {m}", "inspect {m}", "inspect {m} --plan", "run {m}", "run {m} --shape {name}=2", "run {m} --dim {name}=2",
+    "quantize {m} --random 2 -o {out}.tosa", "calibrate {m} --random 2 -o {out}.quant", "convert {m} -o {out}.tosa",
+    "check {bad}",
+)  # fmt: skip
+
+
+def check_shown(command: Any, lines: Iterable[str], places: Mapping[str, object]) -> None:
+    for line in lines:
+        outcome = command(*(word.format(**places) for word in line.split()))
+        assert outcome.code in range(7), (line, outcome)
+        text = outcome.out + outcome.err
+        assert [c for c in text if not c.isprintable() and c not in CLEAN] == [], line
+        assert not any(one.startswith("FORGED") for one in text.splitlines()), line
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
@@ -61,12 +81,38 @@ def test_every_verb(command, tmp_path: Path, name: str) -> None:
     np.savez(tmp_path / "odd_io.npz", **right, **{f"{name}?": np.zeros(1)})
     files = {key: tmp_path / f"{key}.npz" for key in ("io", "bad_io", "odd_io")}
     files |= {"m": tmp_path / "m.tosa", "bad": tmp_path / "bad.tosa", "out": tmp_path / "out"}
-    for line in COMMANDS:
-        outcome = command(*line.format(**files).split())
-        assert outcome.code in range(7), (line, outcome)
-        text = outcome.out + outcome.err
-        assert [c for c in text if not c.isprintable() and c not in CLEAN] == [], line
-        assert not any(one.startswith("FORGED") for one in text.splitlines()), line
+    check_shown(command, COMMANDS, {**files, "name": name})
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_models_of_onnx(command, tmp_path: Path, name: str) -> None:
+    pytest.importorskip("onnx", reason="the extra onnx isn't installed")
+    from onnx import helper
+    from onnx_models import FLOAT
+    from onnx_models import model as onnx_model
+
+    x, y = f"{name}x", f"{name}y"
+    for file, kind in (("m", "Relu"), ("bad", f"{name}Operator")):
+        node = helper.make_node(kind, [x], [y], name=f"{name}node")
+        (tmp_path / f"{file}.onnx").write_bytes(onnx_model([node], {x: (FLOAT, (2, name))}, [y]).SerializeToString())
+    places = {"m": tmp_path / "m.onnx", "bad": tmp_path / "bad.onnx", "out": tmp_path / "out", "name": name}
+    check_shown(command, OTHER_COMMANDS, places)
+    (tmp_path / "bound.onnx").write_bytes(
+        onnx_model([helper.make_node("Relu", [x], [y], name=name)], {x: (FLOAT, (2, 2))}, [y]).SerializeToString()
+    )
+    check_shown(command, OTHER_COMMANDS, {**places, "m": tmp_path / "bound.onnx"})
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_documents_of_common_ir_and_nnef(command, tmp_path: Path, name: str) -> None:
+    """Names in JSON hold anything; a text of NNEF that holds such characters is shown where it is wrong."""
+    document = common_ir.graph([common_ir.node(f"{name}n", f"{name}Relu", [f"{name}x"], [f"{name}y"])])
+    bad = common_ir.written(tmp_path, document)
+    text = f"version 1.0;\ngraph {name}(x) -> (y)\n{{ x = external(shape = [2]); y = {name}(x); }}\n"
+    (tmp_path / "net.nnef").mkdir()
+    (tmp_path / "net.nnef" / "graph.nnef").write_text(text, encoding="utf-8")
+    for model_file in (bad, tmp_path / "net.nnef"):
+        check_shown(command, ["check {m}", "inspect {m}", "run {m}"], {"m": model_file})
 
 
 def test_what_a_line_shows(capsys: pytest.CaptureFixture[str]) -> None:
