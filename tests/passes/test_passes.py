@@ -175,6 +175,64 @@ def test_batch_norm_goes_into_the_convolution(op: str, shape: tuple[int, ...], s
     np.testing.assert_allclose(run(folded, x), run(graph, x), rtol=1e-5, atol=1e-5)
 
 
+def product(steps: list[tuple[str, Any]], *, twice: bool = False) -> Graph:
+    """x -> CONV2D of 1 x 1 to 6 channels -> RESHAPEs to shapes, and operators with constants."""
+
+    def build(emit: Writer, x: Tensor) -> Tensor:
+        zero = emit.scalar(0.0)
+        inputs = [x, emit.const(normal(6, 1, 1, 4), types.fp32), emit.const(normal(6), types.fp32), zero, zero]
+        attributes = {"pad": (0,) * 4, "stride": (1, 1), "dilation": (1, 1), "acc_type": types.fp32}
+        y = first = emit.operator("CONV2D", inputs, (15, 1, 1, 6), types.fp32, local_bound=False, **attributes)
+        for op, given in steps:
+            y = emit.reshape(y, given) if op == "RESHAPE" else emit.binary(op, y, emit.const(given, types.fp32))
+        return emit.binary("ADD", y, emit.reshape(first, y.shape)) if twice else y
+
+    return graph_of((15, 1, 1, 4), build)
+
+
+ROWS = ("RESHAPE", (3, 5, 6))
+
+
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        ([ROWS, ("ADD", normal(1, 1, 6))], ["CONV2D", "RESHAPE"]),
+        (
+            [("MUL", normal(1, 1, 1, 6)), ROWS, ("SUB", normal(1, 1, 1))],
+            ["CONV2D", "RESHAPE"],
+        ),
+        ([ROWS, ("ADD", normal(1, 1, 6)), ("RESHAPE", (15, 6)), ("ADD", normal(1, 6))], ["CONV2D", "RESHAPE"]),
+        ([ROWS, ("ADD", normal(1, 1, 6)), ("RESHAPE", (15, 6))], ["CONV2D", "RESHAPE", "RESHAPE"]),
+        ([ROWS, ("MUL", normal(1, 1, 6))], ["CONV2D", "RESHAPE", "MUL"]),
+        ([("RESHAPE", (3, 6, 5)), ("ADD", normal(1, 6, 1))], ["CONV2D", "RESHAPE", "ADD"]),
+        ([("RESHAPE", (6, 15)), ("ADD", normal(1, 15))], ["CONV2D", "RESHAPE", "ADD"]),
+        ([ROWS, ("ADD", normal(1, 5, 6))], ["CONV2D", "RESHAPE", "ADD"]),
+    ],
+)
+def test_a_bias_behind_a_reshape_goes_into_the_convolution(steps: list[tuple[str, Any]], left: list[str]) -> None:
+    graph = product(steps)
+    folded = batch_norm.run(graph)
+    assert kinds(folded) == left
+    assert folded.main.outputs == graph.main.outputs
+    x = normal(15, 1, 1, 4)
+    np.testing.assert_allclose(run(folded, x), run(graph, x), rtol=1e-5, atol=1e-5)
+
+
+def test_the_name_of_a_result_without_its_bias_is_gone() -> None:
+    """What the convolution gives is another number now; the result with its bias keeps its name."""
+    graph = product([ROWS, ("ADD", normal(1, 1, 6))])
+    names = {op.op: op.outputs[0] for op in graph.main.operators}
+    folded = dead_code.run(batch_norm.run(graph))
+    assert names["ADD"] in folded.main.tensors
+    assert not {names["CONV2D"], names["RESHAPE"]} & folded.main.tensors.keys()
+    for name in (names["CONV2D"], names["RESHAPE"]):
+        hinted = product([ROWS, ("ADD", normal(1, 1, 6))])
+        hinted.main.tensors[name].quant = QParams((0.5,), (0,))
+        assert kinds(batch_norm.run(hinted)) == kinds(hinted)
+    read = product([ROWS, ("ADD", normal(1, 1, 6))], twice=True)
+    assert kinds(batch_norm.run(read)) == kinds(read)
+
+
 def test_batch_norm_leaves_a_convolution_with_another_reader_or_a_spatial_factor() -> None:
     twice = convolution("CONV2D", gain=normal(1, 1, 1, 6), offset=normal(1, 1, 1, 6), twice=True)
     assert kinds(batch_norm.run(twice)) == ["CONV2D", "MUL", "ADD", "ADD"]

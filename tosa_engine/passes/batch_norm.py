@@ -1,4 +1,5 @@
-"""MUL, ADD and SUB by constants per channel after a convolution become part of its weights and bias.
+"""MUL, ADD and SUB by constants per channel after a convolution become part of its weights and bias; ADD and SUB also
+behind RESHAPEs that leave the channels the last axis, as matrix products of exporters have their bias.
 
 Computed in double precision and rounded once to fp32: weight[o] * g[o], bias[o] * g[o] + b[o]. Hints of the weights
 keep their codes: scale[o] * |g[o]|, and codes mirrored about the middle of their range where g[o] < 0.
@@ -59,10 +60,10 @@ def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], g
         return []
     channels = output.shape[3]
     affine = _Affine(np.ones(channels), np.zeros(channels))
-    taken = _follow(block, output, affine, readers)
+    taken, moves = _follow(block, output, affine, readers)
     if not taken:
         return []
-    gone.update(map(id, taken))
+    gone.update(map(id, (*taken, *moves[:-1])))
     constants = []
     new_bias = np.broadcast_to(bias.data.astype(np.float64), (channels,)) * affine.gain + affine.offset
     trait, entry = traits_of(conv).weight, TABLE[conv.op]
@@ -77,17 +78,35 @@ def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], g
         block.add(tensor)
         conv.inputs[slot] = tensor.name
         constants.append(Operator("CONST", [], [tensor.name], location=conv.location))
-    conv.outputs = list(taken[-1].outputs)
+    last = list(taken[-1].outputs)
     conv.location = taken[-1].location
+    if moves:
+        between = replace(output, name=block.fresh(f"{last[0]}/{conv.op.lower()}"), quant=None)
+        block.add(between)
+        conv.outputs, moves[-1].inputs[0], moves[-1].outputs = [between.name], between.name, last
+        moves[-1].location = conv.location
+    else:
+        conv.outputs = last
     return constants
 
 
-def _follow(block: Block, tensor: Tensor, affine: _Affine, readers: Mapping[str, list[Operator]]) -> list[Operator]:
-    """The operators after `tensor` that can be taken in, accumulated in `affine`."""
-    taken: list[Operator] = []
+def _follow(
+    block: Block, tensor: Tensor, affine: _Affine, readers: Mapping[str, list[Operator]]
+) -> tuple[list[Operator], list[Operator]]:
+    """The operators after `tensor` that can be taken in, accumulated in `affine`, and the RESHAPEs before the last."""
+    taken, moves, passed = list[Operator](), list[Operator](), list[Operator]()
     while tensor.name not in block.outputs and len(readers.get(tensor.name, [])) == 1:
         operator = readers[tensor.name][0]
+        if operator.op == "RESHAPE" and operator.inputs[0] == tensor.name and tensor.quant is None:
+            tensor = block.tensors[operator.outputs[0]]
+            hinted = tensor.quant is not None  # the model says how the result without bias is stored
+            if hinted or not tensor.shape or tensor.shape[-1] != affine.gain.size:
+                break
+            passed.append(operator)
+            continue
         if operator.op not in ("MUL", "ADD", "SUB") or operator.inputs[0] == operator.inputs[1]:
+            break
+        if operator.op == "MUL" and (moves or passed):
             break
         first = operator.inputs[0] == tensor.name
         other = block.tensors[operator.inputs[1] if first else operator.inputs[0]]
@@ -97,15 +116,16 @@ def _follow(block: Block, tensor: Tensor, affine: _Affine, readers: Mapping[str,
             break
         _accumulate(affine, operator.op, values, first)
         taken.append(operator)
-        tensor = result
-    return taken
+        moves += passed
+        passed, tensor = [], result
+    return taken, moves
 
 
 def _per_channel(tensor: Tensor, channels: int) -> Array | None:
-    """A constant [1,1,1,C] or [1,1,1,1] as C numbers in double precision."""
-    if tensor.data is None or tensor.shape is None or len(tensor.shape) != 4:
+    """A constant [..., 1, 1, C] or [..., 1, 1, 1] as C numbers in double precision."""
+    if tensor.data is None or not tensor.shape:
         return None
-    if tensor.shape[:3] != (1, 1, 1) or tensor.shape[3] not in (1, channels):
+    if any(extent != 1 for extent in tensor.shape[:-1]) or tensor.shape[-1] not in (1, channels):
         return None
     return np.broadcast_to(tensor.data.reshape(-1).astype(np.float64), (channels,))
 
