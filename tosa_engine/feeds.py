@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .errors import DataError, UsageError, raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
     from .graph import Graph, Operator, Tensor
     from .types import Array, DType, Shape
+
+
+class Gate:
+    """The forms of a graph's inputs, made ready to be compared with the arrays of every run."""
+
+    def __init__(self, inputs: Sequence[Tensor]) -> None:
+        self._forms = [(t.name, t.dtype.storage, t.shape) for t in inputs if not t.dtype.is_narrow]
+        self._open = len(self._forms) == len(inputs)
+
+    def lets(self, feeds: object) -> bool:
+        """Whether the arrays surely are what the inputs need; where they may not be, `check_feeds` says what is wrong.
+        Values of narrow formats aren't looked at here.
+        """
+        if not (self._open and type(feeds) is dict and len(feeds) == len(self._forms)):
+            return False
+        for name, dtype, shape in self._forms:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+                return False
+        return True
 
 
 def check_named(inputs: Sequence[Tensor], feeds: object) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import DataError, UsageError, raise_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from .graph import Graph
     from .types import Array, DType, Shape
@@ -55,34 +54,67 @@ class Variables:
         self.held[name] = Variable(old.dtype, old.shape, data)
 
 
-class _Around(Protocol):
+class Keeper(Protocol):
+    """The memory of a run with variables in it, which `held` loads and tells; `variables` are all others."""
+
     variables: Variables
+
+    @property
+    def held(self) -> HeldInMemory: ...
+
+
+class HeldInMemory(Protocol):
+    """`complete`: a run touches no other variables."""
+
+    complete: bool
+
+    def load(self, values: Mapping[str, Variable]) -> None: ...
+    def values(self) -> dict[str, Variable]: ...
+    def end_run(self) -> None: ...
 
 
 class SessionVariables:
-    """The variables of a session, between its runs and during one."""
+    """The variables of a session, between its runs and during one.
+
+    Those that lie in the memory of a run stay there after it: the next run in the same memory finds them.
+    """
 
     def __init__(self) -> None:
         self._held: dict[str, Variable] = {}
+        self._keeper: Keeper | None = None  # has newer values of those in its memory
         self._lock = threading.RLock()
         self._running = False
 
-    @contextmanager
-    def during_run(self, around: _Around) -> Iterator[None]:
-        """Lend the variables to one run at a time. A run that fails leaves them as they were."""
+    def during_run(self, keeper: Keeper, run: Callable[[], list[Array]]) -> list[Array]:
+        """What the run gives. The variables are lent to one at a time; one that fails leaves them as they were."""
         with self._lock:
             if self._running:
                 raise UsageError("a probe can't run a graph with variables inside of a run of the same session")
-            self._running, around.variables = True, Variables(self._held)
+            self._running = True
             try:
-                yield
-                self._held = around.variables.held
+                if self._keeper is not keeper:
+                    self._collect()
+                    keeper.held.load(self._held)
+                if not keeper.held.complete:
+                    keeper.variables = Variables(self._held)
+                found = run()
+                keeper.held.end_run()
+                if not keeper.held.complete:
+                    self._held = keeper.variables.held
+                self._keeper = keeper
+                return found
             finally:
                 self._running = False
 
+    def _collect(self) -> None:
+        """What lies in the memory of a run is held here, too."""
+        if self._keeper is not None:
+            self._held, self._keeper = self._held | self._keeper.held.values(), None
+
     def state(self) -> dict[str, Array]:
         with self._lock:
-            return {name: v.data.copy() for name, v in self._held.items() if v.data is not None}
+            held = self._held | (self._keeper.held.values() if self._keeper is not None else {})
+            return {name: v.data.copy() for name, v in held.items() if v.data is not None}
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
         declared = {
@@ -102,6 +134,7 @@ class SessionVariables:
                 problems.append(DataError(f"variable '{name}': wanted {shown}"))
         raise_all(problems)
         with self._lock:
+            self._keeper = None
             self._held = {
                 name: Variable(declared[name].dtype, array.shape, array.copy()) for name, array in state.items()
             }

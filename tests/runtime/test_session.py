@@ -107,6 +107,19 @@ def test_floats_have_the_same_bytes_with_any_number_of_threads() -> None:
     np.testing.assert_allclose(first[0], exact, rtol=1e-3, atol=1e-5 * np.abs(exact).max())
 
 
+def test_a_run_makes_few_calls(net: graph.Graph) -> None:
+    """What a run costs besides its steps, without a clock: 38 calls of Python functions took 8 us, 13 take 2.6."""
+    session, calls = Session(net, 1), list[str]()
+    session.run(None, feeds_of(net))
+    feeds = feeds_of(net)
+    sys.setprofile(lambda frame, event, argument: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        session.run(None, feeds)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 20, calls
+
+
 def test_probes_see_every_value_and_change_no_byte(net: graph.Graph, wanted: list[Array]) -> None:
     reference: dict[str, Array] = {}
     oracle.run(net, feeds_of(net), lambda node, tensor, array: reference.update({tensor: array}))

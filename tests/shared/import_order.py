@@ -144,7 +144,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("program", "real"),
         ("threads", "workspace"),
         ("team",),
-        ("clock",),
+        ("clock", "held"),
         ("profile",),
         ("blocks",),
         ("batch_parallel", "verdict", "warm_up"),

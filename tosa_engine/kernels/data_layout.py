@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import types
-from .layout.copies import copy_loop, copy_work, strip
+from .layout.copies import copy_loop, copy_work, units_of
 from .work import Chain, Kernel, Loop, Work, bits, blocks, constant
 
 if TYPE_CHECKING:
@@ -65,10 +65,8 @@ def pad(call: Call) -> Work:
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = inputs[0], outputs[0]
         inside = copy_loop(x, lambda x: x, out[region], out)
-        units = x.shape[strip(x.shape)] if x.shape else 1
-        return Chain(
-            (Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count), blocks(count)), (inside, units)
-        )
+        fill = Loop(layout_loops.fill, value, bits(out.reshape(-1)), count=count)
+        return Chain((fill, blocks(count)), (inside, units_of(x.shape)))
 
     return Work(1, 0.1 * count, bind)
 
@@ -86,7 +84,7 @@ def concat_some(call: Call, chosen: Sequence[int]) -> Work:
         out, loops = outputs[0], []
         for x, end in zip(inputs, (ends[i] for i in chosen), strict=True):
             region = (slice(None),) * axis + (slice(int(end) - x.shape[axis], int(end)),)
-            loops.append((copy_loop(x, lambda x: x, out[region], out), x.shape[strip(x.shape)]))
+            loops.append((copy_loop(x, lambda x: x, out[region], out), units_of(x.shape)))
         return Chain(*loops)
 
     return Work(1, 0.1 * sum(types.count(call.shapes1[i]) for i in chosen), bind)

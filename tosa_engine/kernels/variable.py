@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..state import Variable
-from .work import DONE, Kernel, effect
+from .layout.copies import move_loop
+from .work import DONE, Chain, Kernel, aligned, effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..spec.table import Call
     from ..types import Array
-    from .work import Around, Effect, Run
+    from .work import Around, Effect, Loop, Run
 
 FAILED = 0
 
@@ -65,6 +66,22 @@ def variable_read(call: Call) -> Effect:
         return run
 
     return effect(bind)
+
+
+def write_all(pairs: Sequence[tuple[Array, Array]]) -> Chain:
+    """Copies each first array to the second one, as if all at once: what another pair reads is copied aside before it
+    is written.
+    """
+    early: list[Loop] = []
+    late: list[Loop] = []
+    for i, (value, target) in enumerate(pairs):
+        written = [other for j, (_, other) in enumerate(pairs) if j != i]
+        if any(np.may_share_memory(value, other) for other in written):
+            aside = aligned(value.nbytes, np.uint8).view(value.dtype).reshape(value.shape)
+            early.append(move_loop(value, aside))
+            value = aside
+        late.append(move_loop(value, target))
+    return Chain(*((loop, 1) for loop in (*early, *late)))
 
 
 TYPES = ("i8", "fp16", "fp32")

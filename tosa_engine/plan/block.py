@@ -13,6 +13,7 @@ from .proofs import prove, prove_alone
 from .rewrite.fold import fold, live
 from .rewrite.fold_pad import Padding, with_padding
 from .rewrite.fuse import fuse
+from .rewrite.held import hold
 from .rewrite.in_place import join_in_place
 from .rewrite.tabulate import Functions
 from .single import single
@@ -41,11 +42,14 @@ def plan_block(
     """The plan of a block; `regions` are those of the graph's other blocks, or will be."""
     calls, constants = bound(graph, block)
     if optimise:
-        steps = rewritten(calls, block, constants, keep, level)
+        holding = hold(graph, block, calls)
+        block = holding.block
+        steps = rewritten(holding.calls, block, constants, keep, level)
         steps, places = share(block, steps, constants, keep)
-    else:
-        steps = [single(prove_alone(call), level) for call in calls]
-        places = {step.output: (step.inputs[0], 0) for step in steps if step.work is None}
+        steps = [*holding.first, *steps, *holding.last]
+        return replace(laid_out(block, steps, places, constants, keep, regions), held=holding.held)
+    steps = [single(prove_alone(call), level) for call in calls]
+    places = {step.output: (step.inputs[0], 0) for step in steps if step.work is None}
     return laid_out(block, steps, places, constants, keep, regions)
 
 

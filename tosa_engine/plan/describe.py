@@ -61,6 +61,8 @@ def _step(plan: Plan, number: int, step: Step) -> Facts:
             for name in step.outputs
         ],
     }
+    if step.work is None and not step.calls[-1].spec.pure:
+        return found | {"kernel": None, "variable": step.calls[-1]["name"]}
     if step.work is None:
         return found | {"kernel": None, "shares": plan.roots[step.output], "start": plan.starts.get(step.output, 0)}
     read = dict.fromkeys(name for call in step.calls for name in call.operator.inputs)
@@ -114,6 +116,8 @@ HEAD = f"{'step':>4} {'units':>6} {'est. us':>9} {'read':>11} {'constant':>11} {
 
 def _shared(step: Facts) -> str:
     """Why there is nothing to do."""
+    if "variable" in step:
+        return f"the variable {step['variable']} in the run's memory"
     if step["shares"] == step["outputs"][0]["name"]:
         return "its inputs were written into it"
     return f"the bytes of {step['shares']}" + (f" from {step['start']:,} on" if step["start"] else "")

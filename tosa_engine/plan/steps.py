@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..graph import Block
     from ..kernels.work import Work
     from ..spec.table import Call
-    from ..types import Array
+    from ..types import Array, DType
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,24 @@ class Arena:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A variable that lies in the memory of a run: `at` is the tensor with its value while the run goes on, `then` the
+    one with its value when that has ended; None where nothing is written.
+    """
+
+    dtype: DType
+    at: str
+    then: str | None
+    initial: Array
+
+
+@dataclass(frozen=True)
 class Plan:
     """Steps in order. `roots` maps each tensor to the one whose buffer it uses, `starts` those that begin further in
     this buffer to how many bytes further; `constants` hold values of roots; `regions` are the plans of the regions that
     control flow runs, by name. The block is for one of `parts` equal parts of the batch. With `parts_in_parallel`,
-    every worker does parts of its own, otherwise all workers share the steps of one after the other.
+    every worker does parts of its own, otherwise all workers share the steps of one after the other. `held` are the
+    variables that lie in the block's memory, by name; as inputs and outputs of the block they live through every run.
     """
 
     block: Block
@@ -74,3 +87,4 @@ class Plan:
     regions: Mapping[str, Plan] = field(default_factory=dict)
     parts: int = 1
     parts_in_parallel: bool = False
+    held: Mapping[str, Held] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..state import Variables
+from .held import HeldVariables
 from .team import walk
 from .workspace import Workspace
 
@@ -36,6 +37,7 @@ class Blocks:
         self.after: After | None = None
         self.look: Look | None = None
         self.main = Workspace(plan, workers, self)
+        self.held = HeldVariables(plan, self.main.view)
         self._regions: dict[str, Workspace] = {}
 
     def workspace(self, region: str) -> Workspace:

@@ -34,16 +34,15 @@ class Prepared:
         self._lock = threading.Lock()
 
     def borrow(self, workers: int) -> Blocks:
-        with self._lock:
-            if self._free:
-                return self._free.pop()
-        blocks = Blocks(self.plan, workers)
-        blocks.failed, blocks.after = self._failed, self._after
-        return blocks
+        try:
+            return self._free.pop()  # threads that do so at once get different ones
+        except IndexError:
+            blocks = Blocks(self.plan, workers)
+            blocks.failed, blocks.after = self._failed, self._after
+            return blocks
 
     def give_back(self, blocks: Blocks) -> None:
-        with self._lock:
-            self._free.append(blocks)
+        self._free.append(blocks)
 
     @cached_property
     def is_compiled(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from ..kernels.work import BLOCK, Chain, Loop, aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..types import Array
     from .bound import Bound
@@ -63,6 +63,7 @@ class Program:
                 self.parts.append(Single(bound, look=True))
         self._end_span()
         self._table = np.array(rows, np.int64)
+        self.walk = _compiled_walk() if rows else None
         self.state = _state(len(rows), workers) if self.shared else np.zeros(0, np.int64)
         self.address: int = self._table.ctypes.data
         self.state_address: int = self.state.ctypes.data
@@ -104,6 +105,12 @@ class Program:
         piece = max(least, units // (self.workers * PIECES))
         row[walk.PIECE] = piece if bound.shared and units > 1 else 0
         return row
+
+
+def _compiled_walk() -> Callable[..., int]:
+    from ..kernels.walk import walk
+
+    return walk.walk
 
 
 def _state(rows: int, workers: int) -> Array:

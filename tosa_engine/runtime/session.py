@@ -11,15 +11,15 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..check import nesting, validate
 from ..errors import DataError, RequireViolation, TosaEngineError, Unsupported, UsageError, raise_all
-from ..feeds import check_feeds, check_named, unsigned_borders
+from ..feeds import Gate, check_feeds, check_named, unsigned_borders
 from ..graph import Graph
 from ..load import load
 from ..memory import allowed
@@ -92,6 +92,8 @@ class Session:
             raise Unsupported(deep, label="RUN.nesting")
         self.graph = expand(given)
         self._fed = list(self.graph.inputs)
+        self._gate = Gate(self._fed)
+        self._main = self.graph.regions[0].name
         unsigned = unsigned_borders(self.graph)
         self.inputs = [port_of(t, unsigned) for t in self._fed]
         self.outputs = [port_of(t, unsigned) for t in self.graph.outputs]
@@ -120,16 +122,25 @@ class Session:
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
         """
-        wanted = self._wanted(names)
-        self._check(wanted, feeds, self._fed)
-        watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
-        everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
-        keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
-        prepared = self._prepared(everything.union(*(names for _, names in watched)), keeps)
-        found = self._run(prepared, wanted, feeds, watched)
+        wanted = self._names if names is None else self._wanted(names)
+        if names is not None or not self._gate.lets(feeds):
+            self._check(wanted, feeds, self._fed)
+        if not probes and not self.checked:
+            found = self._run(self._plain, wanted, feeds, ())
+        else:
+            watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
+            everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
+            keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
+            prepared = self._prepared(everything.union(*(names for _, names in watched)), keeps)
+            found = self._run(prepared, wanted, feeds, watched)
         if found is None:
             raise self._violation(wanted, feeds)
         return found
+
+    @cached_property
+    def _plain(self) -> Prepared:
+        """The plan of runs that nobody looks at."""
+        return self._prepared(frozenset())
 
     def _run(
         self,
@@ -140,33 +151,58 @@ class Session:
         walk: Walk | None = None,
     ) -> list[Array] | None:
         """Outputs, computed part of the batch by part; None where a REQUIRE failed in one of several parts."""
-        if prepared.plan.parts_in_parallel:
+        plan, walk = prepared.plan, walk or self._team.walk
+        if plan.parts_in_parallel:
             return self._run_parts(prepared, wanted, feeds, ())
-        blocks, parts = prepared.borrow(self.threads), prepared.plan.parts
-        workspace = blocks.main
+        blocks = prepared.borrow(self.threads)
         try:
-            with self._variables.during_run(blocks) if self._stateful else nullcontext():
-                if watched:
-                    blocks.look = lambda region, its, step: self._look(region, its, step, watched)
-                main, ports = self.graph.regions[0].name, {port.name: port for port in self.outputs}
-                found = [np.empty(ports[name].shape, ports[name].dtype) for name in wanted]
-                for part in range(parts):
-                    for name, array in feeds.items():
-                        np.copyto(workspace.view(name), in_part(array, part, parts))
-                    self._look(main, workspace, None, watched)
-                    failed = (walk or self._team.walk)(
-                        workspace.program, lambda step: self._after(main, workspace, step, watched)
-                    )
-                    if failed is not None and parts > 1:
-                        return None
-                    if failed is not None:
-                        violation(workspace, failed)
-                    for name, array in zip(wanted, found, strict=True):
-                        np.copyto(in_part(array, part, parts), workspace.view(name))
-                return found
+            if plan.parts > 1:
+                return self._run_in_turn(blocks.main, plan.parts, wanted, feeds, walk)
+            if watched:
+                blocks.look = lambda region, its, step: self._look(region, its, step, watched)
+            if self._stateful:
+                return self._variables.during_run(
+                    blocks, lambda: self._walked(blocks.main, wanted, feeds, watched, walk)
+                )
+            return self._walked(blocks.main, wanted, feeds, watched, walk)
         finally:
             blocks.look = None
             prepared.give_back(blocks)
+
+    def _walked(
+        self,
+        workspace: Workspace,
+        wanted: list[str],
+        feeds: Mapping[str, Array],
+        watched: Sequence[Watched],
+        walk: Walk,
+    ) -> list[Array]:
+        """The outputs of a run in this memory."""
+        view = workspace.view
+        for name, array in feeds.items():
+            view(name)[...] = array
+        if watched:
+            self._look(self._main, workspace, None, watched)
+        program = workspace.program
+        failed = walk(program, lambda step: self._after(self._main, workspace, step, watched))
+        if failed is not None:
+            violation(workspace, failed)
+        return [view(name).copy() for name in wanted]
+
+    def _run_in_turn(
+        self, workspace: Workspace, parts: int, wanted: list[str], feeds: Mapping[str, Array], walk: Walk
+    ) -> list[Array] | None:
+        """Outputs of the parts of the batch, one after the other; None where a REQUIRE failed."""
+        ports = {port.name: port for port in self.outputs}
+        found = [np.empty(ports[name].shape, ports[name].dtype) for name in wanted]
+        for part in range(parts):
+            for name, array in feeds.items():
+                workspace.view(name)[...] = in_part(array, part, parts)
+            if walk(workspace.program, lambda step: None) is not None:
+                return None
+            for name, array in zip(wanted, found, strict=True):
+                in_part(array, part, parts)[...] = workspace.view(name)
+        return found
 
     def run_real(self, names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
         """`run` of a quantized network on real numbers: floats become the inputs' integers by their scales, rounded and
@@ -232,7 +268,8 @@ class Session:
         prepared, clock = session._prepared(frozenset()), Clock()
 
         def clocked() -> None:
-            session._check(session._names, given, session._fed)
+            if not session._gate.lets(given):
+                session._check(session._names, given, session._fed)
             session._run(prepared, session._names, given, (), clock.walk)
 
         return measure(prepared.plan, clock, lambda: session.run(None, given), clocked, seconds)

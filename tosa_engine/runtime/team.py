@@ -90,12 +90,11 @@ def walk(program: Program, after: After, others: _OtherWorkers | None = None) ->
 
 def _span(program: Program, span: Span, others: _OtherWorkers | None) -> int:
     """The row that saw a REQUIRE fail; negative when there is none."""
-    from ..kernels.walk import walk as compiled
-
+    assert program.walk is not None
     if others is None or not span.shared:
-        return compiled.walk(program.address, span.first, span.end, 1, 0, 0)
+        return program.walk(program.address, span.first, span.end, 1, 0, 0)
     with others.helpers.walking(program) as shared:
-        return compiled.walk(program.address, span.first, span.end, program.workers, program.state_address, shared)
+        return program.walk(program.address, span.first, span.end, program.workers, program.state_address, shared)
 
 
 def _alone(bound: Bound) -> bool:

@@ -54,7 +54,7 @@ VARIANTS: Final = (
 MOST_ROWS: Final = max(v.rows for v in VARIANTS)
 TILE: Final = max(v.rows * v.panels for v in VARIANTS) * 16  # accumulators of the largest tile
 
-PANELS_OF_ONE: Final = 4  # of a tile of one row of floats
+PANELS_OF_ONE: Final = 4  # of a tile of one row
 
 
 def variant() -> Variant:

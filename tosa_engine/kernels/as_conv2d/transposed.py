@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..layout.copies import copy_loop, strip
+from ..layout.copies import copy_loop, units_of
 from ..work import Chain, Loop, Work, aligned, bits, constant, loops_of
 from .conv2d import conv2d
 
@@ -157,7 +157,7 @@ def in_groups(call: Call, epilogue: Epilogue | None) -> Work:
             elif part.region != (slice(0, call.IH), slice(0, call.IW)):
                 region = (slice(None), *part.region)
                 cut = np.zeros_like(x[region])
-                loops.append((copy_loop(x, lambda x: x[region], cut, cut).taking(0, 0), cut.shape[strip(cut.shape)]))  # noqa: B023
+                loops.append((copy_loop(x, lambda x: x[region], cut, cut).taking(0, 0), units_of(cut.shape)))  # noqa: B023
                 x = cut
             run, work = part.work.bind([x], [target]), part.work
             loops += loops_of(run, work.units, first, len(work.scratch))

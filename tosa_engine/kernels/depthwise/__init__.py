@@ -7,5 +7,5 @@ Weights and scales lie in the order in which the units read them, group after gr
 
 Read: `places` (layouts and the geometry's places), `quads`, `quad_sums` (a tile in plain code), `quad_tiles` (the same
 for vector units, and its end in registers), `loops`, `packing`, `prepare`; then `narrow_loops` and `narrow` for few
-channels.
+channels, `pixel_loops` and `pixel` for one output pixel.
 """

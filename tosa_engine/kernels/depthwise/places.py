@@ -51,3 +51,4 @@ SPAN: Final = 1  # the width of its vectors
 WEIGHTS: Final = 2  # where its weights and numbers start
 NUMBERS: Final = 3
 FIELDS: Final = 4
+WIDE: Final = 64  # channels of a unit where there is one output pixel

@@ -95,6 +95,20 @@ def copy(x: Array, g: Array, out: Array, low: int, high: int) -> int:
 
 
 @jit
+def move(x: Array, out: Array, apart: int, low: int, high: int) -> int:
+    """All of x to `out`, in one unit, where the two may overlap: `out` begins `apart` elements behind x, or in front of
+    it where that is negative. 0: they don't overlap.
+    """
+    count = len(out)
+    step = count if apart == 0 else min(count, abs(apart))
+    first = np.int64(0) if apart <= 0 else (count - 1) // step * step
+    for i in range(0, count, step):
+        at = i if apart <= 0 else first - i
+        copy_run(x, at, 1, out, at, 1, min(step, count - at))
+    return -1
+
+
+@jit
 def fill(value: Array, out: Array, low: int, high: int) -> int:
     """All elements become the first one of `value`."""
     target = out[low:high]

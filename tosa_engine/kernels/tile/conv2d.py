@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import types
-from .._jit.variants import TILE, variant
+from .._jit.variants import PANELS_OF_ONE, TILE, variant
 from ..bounds import accumulator_bound
 from ..scale.epilogue import form_of, parameters
+from ..scale.places import FORMS, HIGH_WORD, HIGH_WORDS
 from ..work import Loop, Work, constant, flat
 from . import geometry as at
 from .geometry import Geometry, geometry
@@ -42,9 +43,41 @@ def conv2d_int8(call: Call, epilogue: Epilogue | None) -> Work:
         return conv2d_pairs(call, weight, bias, epilogue)
     offset = call.input_zp + (0 if simd.signed else 128)
     bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+    if epilogue is not None and simd.masks and is_pixel(call):
+        found = conv2d_pixel(call, pack_panels(weight, [0], 4, np.int8), bias, epilogue)
+        if found is not None:
+            return found
     g, offsets = window_geometry(call, call.IC, 1, 1)
     g.update({at.PADDING: call.input_zp, at.IN_PLACE: flatten_pointwise(call, g) and call.IC % 4 == 0})
     return conv2d_tiled(call, g, pack_panels(weight, offsets, 4, np.int8), bias, epilogue, loops.conv_quads)
+
+
+def is_pixel(call: Call) -> bool:
+    """Whether there is one output pixel, whose window is the whole input, in whole quads."""
+    return (
+        (call.N, call.OH, call.OW, *call.pad) == (1, 1, 1, 0, 0, 0, 0)
+        and (call.KH, call.KW) == (call.IH, call.IW)
+        and call.KH * call.KW * call.IC % 4 == 0
+    )
+
+
+def conv2d_pixel(call: Call, packed: Panels, bias: Array, epilogue: Epilogue) -> Work | None:
+    """CONV2D of one pixel, read in place, a row of sums at a time; None where its scales aren't those of tiles."""
+    from . import loops
+
+    b, distances, panels = packed
+    scaling = parameters(epilogue, bias, call.OC, panels * 16, int(accumulator_bound(call).max()))
+    form = form_of(epilogue, scaling)
+    if form == FORMS.index(HIGH_WORD) and not scaling.limits[HIGH_WORDS]:
+        return None
+    simd = variant()
+    shape = geometry({at.STEPS: len(distances), at.CHANNELS: call.OC, at.PANELS: panels})
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        x, out = flat(inputs[0]), outputs[0].reshape(-1)
+        return Loop(loops.conv_pixel_quads[form], simd, x, b, shape, distances, *scaling, out)
+
+    return Work(-(-panels // PANELS_OF_ONE), call.macs / 60 + 0.15 * call.OC, bind)
 
 
 def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | None) -> Work:

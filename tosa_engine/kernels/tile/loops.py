@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._jit import inline, jit, panels_of
-from .._jit.variants import MOST_ROWS
+from .._jit.variants import MOST_ROWS, PANELS_OF_ONE
 from ..layout.lines import fill
 from ..scale.places import NR
 from .geometry import (  # fmt: skip
@@ -40,7 +40,7 @@ from .geometry import (  # fmt: skip
     WIDTH,
     ZERO,
 )
-from .micro_kernel import tiles_pairs, tiles_quads
+from .micro_kernel import row_tiles, tiles_pairs, tiles_quads
 
 if TYPE_CHECKING:
     from ...types import Array
@@ -182,6 +182,38 @@ conv_quads = [_conv(tiles, 4, from_input) for tiles in tiles_quads]
 conv_pairs = [_conv(tiles, 2, from_copy) for tiles in tiles_pairs]  # of int8: zero points are subtracted
 conv_pairs_int16 = [_conv(tiles, 2, from_input) for tiles in tiles_pairs]
 high_pairs = tiles_pairs[0]  # compiled code can't see lists
+
+
+def _conv_pixel(some: Compiled, one: Compiled) -> Compiled:
+    @jit
+    def conv_pixel(
+        simd: Variant, x: Array, b: Array, g: Array, offsets: Array, e32: Array, e64: Array, limits: Array, out: Array,
+        low: int, high: int,
+    ) -> int:  # fmt: skip
+        """CONV2D with one output pixel, whose window is the whole input, in quads. A unit is PANELS_OF_ONE panels.
+
+        The first offset is 0, and so is where the row starts. Sums are never stored, so that e32 stands for them, too.
+        """
+        size = g[STEPS] * 4 * NR
+        for unit in range(low, high):
+            panel, end = unit * PANELS_OF_ONE, min((unit + 1) * PANELS_OF_ONE, g[PANELS])
+            if end - panel == PANELS_OF_ONE:
+                some(
+                    simd, x, offsets, 0, b, panel * size, size, e32, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
+                    panel * NR, limits, out, panel * NR, 0, g[CHANNELS] - panel * NR, True,
+                )  # fmt: skip
+                continue
+            for p in range(panel, end):
+                one(
+                    simd, x, offsets, 0, b, p * size, size, e32, offsets, g[STEPS], e32, e64, g[PANELS] * NR,
+                    p * NR, limits, out, p * NR, 0, g[CHANNELS] - p * NR, True,
+                )  # fmt: skip
+        return -1
+
+    return conv_pixel
+
+
+conv_pixel_quads = [_conv_pixel(some, one) for some, one in row_tiles]
 
 
 @inline

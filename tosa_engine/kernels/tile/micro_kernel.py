@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._jit import JIT, few_of, inline, jit, masks, native, rows_of
-from .._jit.variants import TILE
+from .._jit.variants import PANELS_OF_ONE, TILE
 from ..scale.accumulators import scale_rows
 from ..scale.places import FORMS, HIGH_WORD, HIGH_WORDS, NR
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .._jit.variants import Variant
 
 if JIT:
-    from .micro_kernel_emit import scaled_tile, sums_tile
+    from .micro_kernel_emit import row_tile, scaled_tile, sums_tile
 
 
 @jit
@@ -191,5 +191,7 @@ def _scaled(kind: str, plain: Compiled, how: str, terms: bool = False) -> Compil
 # one for each of FORMS
 tiles_quads = [_scaled("quads", plain_quads, how) for how in FORMS]
 tiles_pairs = [_scaled("pairs", plain_pairs, how) for how in FORMS]
+# tiles of one row and PANELS_OF_ONE panels, or one panel, for variants with masks; scales are always applied
+row_tiles = [(row_tile(how, PANELS_OF_ONE), row_tile(how, 1)) for how in FORMS] if JIT else []
 # and with a term for each row
 tiles_terms = [_scaled("quads", plain_quads, how, terms=True) for how in FORMS]

@@ -220,6 +220,16 @@ def sums_tile(kind: str, full: bool, two: bool) -> Compiled:
 
 
 def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Compiled:
+    """The tile of some rows and one or two panels, see `_scaled_tile`."""
+    return _scaled_tile(lambda simd: tile_of(kind, simd, full, two), how, terms)
+
+
+def row_tile(how: str, panels: int) -> Compiled:
+    """The tile of one row in quads and some panels, see `_scaled_tile`."""
+    return _scaled_tile(lambda simd: Tile(KINDS["quads"], simd, 1, panels), how, terms=False)
+
+
+def _scaled_tile(make: Callable[[Variant], Tile], how: str, terms: bool) -> Compiled:
     """tile(simd, a, rows, first, b, start, size, c, offsets, steps, e32, e64, pitch, channel, limits, out, to,
     stride, count, fused): where `fused`, out gets the scaled values of `count` columns, else c[panel, row, NR] sums.
     They are scaled in one of scale.places.FORMS. With `terms`, the sums of row r have c[TILE + r] added.
@@ -240,7 +250,7 @@ def scaled_tile(kind: str, how: str, full: bool, two: bool, terms: bool) -> Comp
         def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             if not simd.variant.native:
                 return context.get_dummy_value()
-            kinds, made = signature.args, tile_of(kind, simd.variant, full, two)
+            kinds, made = signature.args, make(simd.variant)
             bits = kinds[15].dtype.bitwidth
             fused = builder.icmp_unsigned("!=", args[19], args[19].type(0))
             wide = e.pointer(context, builder, kinds[11], args[11], e.I64) if how == ANY else None

@@ -8,7 +8,7 @@ writes it (`Work.overwritable`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...spec.traits import Memory
 from ..single import kernel_of
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ...types import Array
     from ..steps import Step
     from .liveness import Places
+
+
+SMALL: Final = 16 << 10  # bytes of a run whose memory is in the first-level cache anyway
 
 
 class Sharing:
@@ -47,7 +50,7 @@ class Sharing:
             root, distance = resolve(self.places, name)
             size = bytes_of(self.block, name)
             whole = distance == 0 and bytes_of(self.block, root) == size and root != target
-            if whole and root not in self.constants and root not in self.block.inputs:
+            if whole and root not in self.constants:
                 self.places[root] = (target, start)
             else:
                 rest.append(i)
@@ -88,14 +91,14 @@ def share(
 ) -> tuple[list[Step], Places]:
     """The steps with as few copies as possible, and which tensors lie in the bytes of others.
 
-    CONCATs stay copies where the memory of a run would become larger otherwise.
+    CONCATs stay copies where the memory of a run would become larger otherwise, and doesn't stay in the cache.
     """
     moves = Moves(block, keep, constants)
     moved = moves.run(steps)
     plain = most_needed(lifetimes(block, moved, moves.places, constants, keep))
     sharing = Sharing(block, dict(moves.places), constants, keep)
     joined = sharing.concatenate(moved)
-    if most_needed(lifetimes(block, joined, sharing.places, constants, keep)) > plain:
+    if most_needed(lifetimes(block, joined, sharing.places, constants, keep)) > max(plain, SMALL):
         sharing, joined = Sharing(block, dict(moves.places), constants, keep), moved
     sharing.overwrite(joined)
     return joined, sharing.places
