@@ -3,7 +3,8 @@
     options = Options(equalize=True, rounding="adaround", bias_correction=True)
     result = quantize_from_samples(load("net.tosa"), samples, options)
 
-In this order: equalisation, balancing, calibration, the precision of layers, rounding, bias correction, quantization.
+In this order: normalisation of inputs into weights, equalisation, balancing, calibration, the precision of layers,
+rounding, bias correction, quantization.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize
 from .bias import Correction, correct_bias, has_bias
 from .equalize import equalize
+from .normalization import fold_normalization
 from .rounding import adaround, can_round
 from .runs import check_rereadable
 from .smooth import smooth
@@ -148,7 +150,10 @@ class _Work:
         self.notes, self.scales = list[str](), Kept()
 
     def run(self) -> Result:
-        options, block = self.options, prepared(self.graph).main
+        options, folded = self.options, list[str]()
+        if options.weight_bits == 8 and options.scheme.method.bits == 8:
+            self.graph, folded = fold_normalization(self.graph, options.rules, options.scheme.ranges)
+        block = prepared(self.graph).main
         precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
         floats = stay_float(block, precisions)
         for_rounding, for_bias = _chosen(block, options)
@@ -156,6 +161,8 @@ class _Work:
         if options.scheme.method.bits == 8:
             for text in wider.told(block, precisions):
                 self.note(text)
+        for text in folded:
+            self.note(text)
         if options.equalize:
             self._scale("equalize", equalize(self.graph)[1], floats)
         if options.smooth is not None:

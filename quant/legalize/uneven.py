@@ -64,10 +64,10 @@ def find(block: Block) -> list[Uneven]:
             continue
         for start in (name, *moved_from(block, name, set(owner))):
             for operators, gain, offset in _normalizations(block, start):
-                times = _times(gain, offset)
-                if times >= MOST:
+                size = times(gain, offset)
+                if size >= MOST:
                     layers = dict.fromkeys(owner[op.outputs[0]] for op in operators[:-1] or operators)
-                    found.append(Uneven(name, tuple(layers), times))
+                    found.append(Uneven(name, tuple(layers), size))
     return found
 
 
@@ -109,7 +109,7 @@ def _affine(block: Block, op: Operator, at: str, gain: Array, offset: Array) -> 
     return gain, offset + sign * constant
 
 
-def _times(gain: Array, offset: Array) -> float:
+def times(gain: Array, offset: Array) -> float:
     """The reach of all channels, of that of the smallest, when every one is normalised to -USUAL .. USUAL."""
     gain, offset = (np.asarray(a).reshape(-1) for a in np.broadcast_arrays(gain, offset))
     offset, gain = offset[gain != 0], gain[gain != 0]

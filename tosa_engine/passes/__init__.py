@@ -1,7 +1,8 @@
 """Graph to graph. Each pass is a module with `run(graph) -> Graph`: the input isn't changed, the result is legal, and
-computes the same values (batch_norm: up to rounding). `change(graph)` does the same to the graph itself.
+computes the same values (batch_norm, normalization: up to rounding). `change(graph)` does the same to the graph itself.
 
-`PIPELINE` is what front ends run, in this order; `composites` expands named groups for files and plans.
+`PIPELINE` is what front ends run, in this order; `composites` expands named groups for files and plans;
+`normalization` is for quantization.
 """
 
 from __future__ import annotations

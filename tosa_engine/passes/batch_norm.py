@@ -7,7 +7,7 @@ keep their codes: scale[o] * |g[o]|, and codes mirrored about the middle of thei
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from .. import types
 from ..graph import Operator, Tensor
 from ..spec import TABLE, traits_of
+from .affine import Affine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,14 +45,6 @@ def change(graph: Graph) -> None:
         block.operators = operators
 
 
-@dataclass
-class _Affine:
-    """What follows the convolution: y = x * gain + offset, per output channel, in double precision."""
-
-    gain: Array
-    offset: Array
-
-
 def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], gone: set[int]) -> list[Operator]:
     """Fold what follows a convolution: its new constants; `gone` gets the ids of the operators that were taken in."""
     weight, bias = block.tensors[conv.inputs[1]], block.tensors[conv.inputs[2]]
@@ -59,7 +52,7 @@ def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], g
     if weight.data is None or bias.data is None or output.dtype is not types.fp32 or output.shape is None:
         return []
     channels = output.shape[3]
-    affine = _Affine(np.ones(channels), np.zeros(channels))
+    affine = Affine(np.ones(channels), np.zeros(channels))
     taken, moves = _follow(block, output, affine, readers)
     if not taken:
         return []
@@ -91,7 +84,7 @@ def _fold(block: Block, conv: Operator, readers: Mapping[str, list[Operator]], g
 
 
 def _follow(
-    block: Block, tensor: Tensor, affine: _Affine, readers: Mapping[str, list[Operator]]
+    block: Block, tensor: Tensor, affine: Affine, readers: Mapping[str, list[Operator]]
 ) -> tuple[list[Operator], list[Operator]]:
     """The operators after `tensor` that can be taken in, accumulated in `affine`, and the RESHAPEs before the last."""
     taken, moves, passed = list[Operator](), list[Operator](), list[Operator]()
@@ -114,7 +107,7 @@ def _follow(
         values = _per_channel(other, affine.gain.size)
         if values is None or result.shape != tensor.shape:
             break
-        _accumulate(affine, operator.op, values, first)
+        affine.take(operator.op, values, first)
         taken.append(operator)
         moves += passed
         passed, tensor = [], result
@@ -128,17 +121,6 @@ def _per_channel(tensor: Tensor, channels: int) -> Array | None:
     if any(extent != 1 for extent in tensor.shape[:-1]) or tensor.shape[-1] not in (1, channels):
         return None
     return np.broadcast_to(tensor.data.reshape(-1).astype(np.float64), (channels,))
-
-
-def _accumulate(affine: _Affine, op: str, values: Array, first: bool) -> None:
-    if op == "MUL":
-        affine.gain, affine.offset = affine.gain * values, affine.offset * values
-    elif op == "ADD":
-        affine.offset = affine.offset + values
-    elif first:
-        affine.offset = affine.offset - values
-    else:
-        affine.gain, affine.offset = -affine.gain, values - affine.offset
 
 
 def _scaled_hint(weight: Tensor, gain: Array, first: int) -> QParams | None:
