@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.graph import Composite, Operator, Tensor
 
-from ..legalize import squares, wider
+from ..legalize import squares, uneven, wider
 from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
@@ -144,6 +144,7 @@ def from_statistics(
             if name in statistics.tensors:
                 stored = clamped_by(block, name, consumers) is None
                 result.warnings += map(str, of_tensor(source, statistics.tensors[name], quant, stored))
+    result.warnings += map(str, uneven.lints(block, by_tensor))
     return result
 
 

@@ -124,7 +124,7 @@ def quantize(graph: Graph, report: Report | None = None, floats: Iterable[str] =
     found = {t.dtype for t in result.main.tensors.values()} | {op.op for op in result.main.operators}
     validate(result, Target.parse(["PRO-INT", *(name for name, needing in NEEDED.items() if needing & found)]))
     if report is not None:
-        report.lints += [*lints.of_graph(result), *uneven.lints(source.main, frozenset(floats))]
+        report.lints += [*lints.of_graph(result), *uneven.lints(source.main, attached(source.main), frozenset(floats))]
     return result
 
 

@@ -20,7 +20,7 @@ from .lints import CHANNELS, Lint, shown_name
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
-    from tosa_engine.graph import Block, Operator
+    from tosa_engine.graph import Block, Operator, QParams
     from tosa_engine.types import Array
 
 MOST: Final = 8.0  # times: three of eight bits
@@ -43,16 +43,16 @@ class Uneven:
         return f"{step}: int16 for {', '.join(self.layers)} (--layer {self.layers[0]}=int8: not so)"
 
 
-def lints(block: Block, floats: Container[str] = ()) -> Iterator[Lint]:
+def lints(block: Block, quants: Mapping[str, QParams], floats: Container[str] = ()) -> Iterator[Lint]:
     """Of the inputs of a prepared float graph that get 8 bits."""
     for found in find(block):
-        tensor = block.tensors[found.input]
-        if tensor.quant is not None and tensor.quant.bits == 8 and found.input not in floats:
+        quant = quants.get(found.input)
+        if quant is not None and quant.bits == 8 and found.input not in floats:
             message = (
                 f"a step of int8 is {found.times:.0f} times that of its smallest channel; 16 bits for it "
-                f"(--layer {found.layers[0]}=int16) keep all channels"
+                f"(with samples: --layer {found.layers[0]}=int16) keep all channels"
             )
-            yield Lint(CHANNELS, shown_name(tensor), message)
+            yield Lint(CHANNELS, shown_name(block.tensors[found.input]), message)
 
 
 def find(block: Block) -> list[Uneven]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from quant_tools import Floats, quality
 
-from quant import LayerRule
+from quant import LayerRule, Scheme, calibrate
 from quant.legalize.quantize import prepared
 from quant.legalize.uneven import find
 from tosa_engine import types
@@ -60,3 +60,13 @@ def test_channels_far_from_each_other_are_uneven_with_one_deviation() -> None:
     """1000 - 3 .. 4000 + 3 has 501 times the size of -3 .. 3."""
     (found,) = find(prepared(network(np.array([[1000, 2000, 3000, 4000]], np.float32), np.ones((1, 4)))).main)
     assert (found.input, found.layers, round(found.times)) == ("x", ("less",), 501)
+
+
+def test_calibration_warns_of_scales_for_a_file() -> None:
+    """Scales in `graph.quant` have the bits of the scheme, whatever reads them."""
+    lint = (
+        "QUANT.L7: a step of int8 is 214 times that of its smallest channel; 16 bits for it (with samples: "
+        "--layer less=int16) keep all channels (tensor 'x')"
+    )
+    assert calibrate(network(), SAMPLES).warnings == [lint]
+    assert calibrate(network(), SAMPLES, scheme=Scheme().with_bits(16)).warnings == []
