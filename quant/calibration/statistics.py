@@ -91,10 +91,10 @@ class TensorStatistics:
         The ends of a bin are cut to `low` and `high`, so that no middle lies outside what was seen.
         """
         used = np.flatnonzero(self.bins).astype(np.uint32)
-        # after the middle of the bins' bits: the halves of -0.0's and 0.0's own bins are nothing but zeros
+        # after the middle of the bins' bits: the halves of -0.0's and 0.0's own bins are zeros
         inner, outer = _float(used << np.uint32(16)), _float((used << np.uint32(16)) | np.uint32(0xFFFF))
         middles = (np.clip(inner, self.low, self.high) + np.clip(outer, self.low, self.high)) / 2
-        middles[(used & np.uint32(0x7FFF)) == 0] = 0.0
+        middles[(used & np.uint32(0x7FFF)) == 0] = np.clip(0.0, self.low, self.high)  # denormals lie there, too
         order = np.argsort(middles, kind="stable")
         return middles[order], self.bins[used][order]
 

@@ -20,7 +20,7 @@ SUFFIXES = (".json", ".html")
 class _Profile:
     name = "profile"
     help = "measure each step of a model: time, GMAC/s, GB/s, and how far it is from the machine's bound"
-    example = "profile net.tosa\nprofile net.nnef --steps -o profile.html"
+    example = "profile net.tosa\nprofile net.onnx --steps -o profile.html"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)

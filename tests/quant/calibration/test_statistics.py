@@ -81,6 +81,11 @@ def test_the_histogram_stays_inside_what_was_seen_and_keeps_zeros(arrays: list[n
     assert (np.abs(nearest - values) <= np.abs(values) * 2.0**-7 + 2.0**-126).all()
 
 
+def test_denormals_alone_are_no_zeros() -> None:
+    found = seen([np.full((2, 3), 1e-45, np.float32)])
+    assert found.histogram()[0].tolist() == [found.low]
+
+
 def test_which_zero_is_an_extreme_does_not_depend_on_the_order() -> None:
     zeros = [np.array([[0.0]], np.float32), np.array([[-0.0]], np.float32)]
     assert text(seen(zeros)) == text(seen(zeros[::-1]))
