@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..state import Variables
 from .held import HeldVariables
 from .team import walk
@@ -48,9 +46,10 @@ class Blocks:
 
     def run(self, region: str, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of a region. They stay as they are until the region runs again."""
-        workspace, block = self.workspace(region), self.plans[region].block
-        for name, array in zip(block.inputs, inputs, strict=True):
-            np.copyto(workspace.view(name), array)
+        workspace = self.workspace(region)
+        taken, given = workspace.ports
+        for view, array in zip(taken, inputs, strict=True):
+            view[...] = array
         self.variables.begin_region()
         if self.look is not None:
             self.look(region, workspace, None)
@@ -58,7 +57,7 @@ class Blocks:
         if step is not None and self.failed is not None:
             self.failed(workspace, step)
         assert step is None, "what a failed step stands for is raised"
-        return [workspace.view(name) for name in block.outputs]
+        return list(given)
 
     def _behind(self, region: str, workspace: Workspace, step: Step) -> None:
         if self.after is not None:

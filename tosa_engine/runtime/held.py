@@ -48,8 +48,8 @@ class HeldVariables:
 
     def end_run(self) -> None:
         """The run has ended well: they hold what was written."""
-        writes = self._writes
-        if writes.walk is not None:
-            writes.walk(writes.address, 0, len(writes.origin), 1, 0, 0)
-        else:
-            walk(writes, lambda step: None)  # nobody looks at what is written
+        walk(self._writes, _nothing)
+
+
+def _nothing(step: Step) -> None:
+    """Nobody looks at what is written."""

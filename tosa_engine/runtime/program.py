@@ -41,7 +41,8 @@ class Single:
 class Program:
     """What is done in a run, in order, as `parts`; `looked_at` are the steps behind which Python looks at tensors.
 
-    It belongs to one workspace. `state` is what the workers of one run at a time share (see `kernels.walk`).
+    `is_span`: all of it is one span. It belongs to one workspace. `state` is what the workers of one run at a time
+    share (see `kernels.walk`).
     """
 
     def __init__(self, steps: Sequence[Bound], workers: int, looked_at: frozenset[int]) -> None:
@@ -64,6 +65,7 @@ class Program:
         self._end_span()
         self._table = np.array(rows, np.int64)
         self.walk = _compiled_walk() if rows else None
+        self.is_span = len(self.parts) == 1 and isinstance(self.parts[0], Span)
         self.state = _state(len(rows), workers) if self.shared else np.zeros(0, np.int64)
         self.address: int = self._table.ctypes.data
         self.state_address: int = self.state.ctypes.data

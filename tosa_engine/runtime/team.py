@@ -74,6 +74,10 @@ class _OtherWorkers:
 
 def walk(program: Program, after: After, others: _OtherWorkers | None = None) -> Step | None:
     """Run all steps in this thread, the shared ones with others. The step that saw a REQUIRE fail, or None."""
+    if others is None and program.is_span:
+        assert program.walk is not None
+        row = program.walk(program.address, 0, len(program.origin), 1, 0, 0)
+        return None if row < 0 else program.origin[row].step
     if others is not None:
         program.state.fill(0)
     for part in program.parts:

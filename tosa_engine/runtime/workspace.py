@@ -45,6 +45,12 @@ class Workspace:
         looked_at = frozenset(i for i, step in enumerate(self.plan.steps) if self.written_by(step))
         return Program(self.steps, self.workers, looked_at)
 
+    @cached_property
+    def ports(self) -> tuple[list[Array], list[Array]]:
+        """The arrays of the block's inputs, and those of its outputs."""
+        block = self.plan.block
+        return [self.view(name) for name in block.inputs], [self.view(name) for name in block.outputs]
+
     def _known(self, name: str) -> bool:
         root = self.plan.roots[name]
         return root in self.plan.constants or root in self.plan.arena.offsets
