@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tosa_engine.graph import Block, Graph, Operator
     from tosa_engine.passes.normalization import Normalization
 
+    from ..calibration.calibrate import Scheme
     from ..calibration.range_rules import RangeRule
     from ..legalize.layers import LayerRule
 
@@ -34,12 +35,16 @@ NEAR: Final = 1.25  # deviations of what is normalised: at 2 it loses 1 dB, at 4
 
 
 def fold_normalization(
-    graph: Graph, rules: Sequence[LayerRule] = (), ranges: Sequence[RangeRule] = ()
+    graph: Graph, scheme: Scheme, rules: Sequence[LayerRule] = (), weight_bits: int = 8
 ) -> tuple[Graph, list[str]]:
-    """The network, prepared, and a line for each normalisation that is in weights now; or the graph itself."""
+    """The network, prepared, and a line for each normalisation that is in weights now; or the graph itself, as in
+    networks of int16 or of weights of 4 bits.
+    """
+    if scheme.method.bits != 8 or weight_bits != 8:
+        return graph, []
     made, told = prepared(graph), list[str]()
     block = made.main
-    named = _named(block, rules, ranges)
+    named = _named(block, rules, scheme.ranges)
     for found in normalization.find(block):
         if named.isdisjoint(name for op in _operators(found) for name in op.outputs) and _suits(found):
             told.append(_described(found))

@@ -150,9 +150,8 @@ class _Work:
         self.notes, self.scales = list[str](), Kept()
 
     def run(self) -> Result:
-        options, folded = self.options, list[str]()
-        if options.weight_bits == 8 and options.scheme.method.bits == 8:
-            self.graph, folded = fold_normalization(self.graph, options.rules, options.scheme.ranges)
+        options = self.options
+        self.graph, folded = fold_normalization(self.graph, options.scheme, options.rules, options.weight_bits)
         block = prepared(self.graph).main
         precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
         floats = stay_float(block, precisions)

@@ -18,6 +18,7 @@ from ..calibration.calibrate import attach, resolved
 from ..calibration.methods import PERCENTILE
 from ..calibration.observe import collect
 from ..improve.equalize import equalize
+from ..improve.normalization import fold_normalization
 from ..improve.smooth import smooth
 from ..improve.trial import MOST_SAMPLES as SCALING
 from ..improve.trial import Trial as Scales
@@ -130,9 +131,10 @@ class Workshop:
         self.graph, self.judge, self._calibration = graph, judge, calibration
         self._end, self._last = time.monotonic() + CALIBRATION_SHARE * seconds, time.monotonic() + seconds
         self.calibrated: int | None = None
-        self._bases: dict[tuple[bool, float | None], tuple[Graph, Statistics]] = {}
+        self._bases: dict[tuple[bool, float | None, tuple[str, ...]], tuple[Graph, Statistics]] = {}
+        self._folds = statistics is None  # as `quantize` does with samples
         if statistics is not None:
-            self._bases[False, None] = graph, statistics
+            self._bases[False, None, ()] = graph, statistics
         self.can_hold_back = len([*islice(calibration, 2)]) == 2
 
     def _samples(self) -> Iterator[Sample]:
@@ -145,19 +147,26 @@ class Workshop:
 
     def prepare(self, options: Options, scales: Kept) -> None:
         """The scales that `--equalize` and `--smooth` of these options kept when the model was made."""
-        self._bases[options.equalize, options.smooth] = self._observed(rescaled(self.graph, scales))
+        graph, folded = self._folded(options)
+        self._bases[options.equalize, options.smooth, folded] = self._observed(rescaled(graph, scales))
 
     def base(self, options: Options) -> tuple[Graph, Statistics]:
         """The float network as `--equalize` and `--smooth` leave it, and its statistics. Raises OutOfTime."""
-        key = options.equalize, options.smooth
+        graph, folded = self._folded(options)
+        key = options.equalize, options.smooth, folded
         if key not in self._bases:
-            graph = self.graph
             if options.equalize:
                 graph = self._scaled(graph, equalize(graph)[1], options)
             if options.smooth is not None:
                 graph = self._scaled(graph, smooth(graph, self._few(), options.smooth)[1], options)
             self._bases[key] = self._observed(graph)
         return self._bases[key]
+
+    def _folded(self, options: Options) -> tuple[Graph, tuple[str, ...]]:
+        if not self._folds:
+            return self.graph, ()
+        graph, told = fold_normalization(self.graph, options.scheme, options.rules, options.weight_bits)
+        return graph, tuple(told)
 
     def _scaled(self, graph: Graph, totals: Mapping[str, Array], options: Options) -> Graph:
         block = prepared(graph).main

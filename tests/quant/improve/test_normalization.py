@@ -28,7 +28,7 @@ def network(mean: tuple[float, ...], deviation: tuple[float, ...], pad: int = 0)
 
 
 def folded(graph: Graph, *rules: LayerRule) -> list[str]:
-    return operators(fold_normalization(graph, rules)[0])[:-1]
+    return operators(fold_normalization(graph, Scheme(), rules)[0])[:-1]
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_layers_and_tensors_that_a_rule_names_keep_it() -> None:
     assert folded(graph) == ["CONV2D"]
     for name in ("less", "normal", "op:CONV2D"):
         assert folded(graph, LayerRule(name, "int16")) == KEPT
-    assert fold_normalization(graph, (), (RangeRule("normal", "minmax"),)) == (graph, [])
+    assert fold_normalization(graph, Scheme(ranges=(RangeRule("normal", "minmax"),))) == (graph, [])

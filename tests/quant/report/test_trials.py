@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from quant_tools import Floats, operators
 
 from quant.calibration.calibrate import Scheme, attach
 from quant.calibration.methods import Method
 from quant.calibration.observe import collect
-from quant.improve.post_training import Options
+from quant.improve.post_training import Options, quantize_from_samples
 from quant.legalize.layers import LayerRule
 from quant.legalize.quantize import quantize
 from quant.legalize.refusals import OPERATOR
@@ -179,3 +180,16 @@ def test_commands_keep_the_options_and_write_another_file(suggested: Measurement
     ]  # fmt: skip
     assert [another(name) for name in ("a/b.tosa", "b-2.tosa", "b-x.json")] == ["a/b-2.tosa", "b-3.tosa", "b-x-2.json"]
     assert Files("m.nnef", "m.tosa").command(()) == "tosa-engine quantize m.nnef --data CALIBRATION_DATA -o m-2.tosa"
+
+
+def test_networks_are_made_as_quantize_makes_them_with_normalisation_in_weights() -> None:
+    f = Floats()
+    y = f.op("MUL", [f.input((1, 2, 2, 3)), f.const(np.full((1, 1, 1, 3), 1 / 255))], name="normal")
+    graph = f.outputs(f.conv(y, np.ones((2, 1, 1, 3), np.float32), np.zeros(2, np.float32)))
+    given = RandomSamples(2, 3, graph.inputs)
+    calibration = [sample for _, sample in given.read(range(2))]
+    workshop = Workshop(graph, calibration, Judge(graph, given, 1), 60)
+    for options in (Options(), Options(rules=(LayerRule("normal", "int16"),))):
+        made, wanted = workshop.make(options), quantize_from_samples(graph, calibration, options).graph
+        assert operators(made) == operators(wanted)
+    assert set(workshop.precisions(Options())) == {"conv2d"}
