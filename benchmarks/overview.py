@@ -7,7 +7,7 @@ process, in rounds that take turns. Where nothing but ours takes a file, our tim
 Our network has the integers that the file has: from QDQ by `quantize`, from TFLite by Arm's converter. Inputs are the
 first recorded case, or random numbers. *ratio* is our best time to the best of the fastest other; *by turn* the median
 over the rounds of the ratio of medians, which other work of the machine changes less. Below 1 we are faster. The last
-lines are geometric means.
+lines of the groups are geometric means. The first line says what a run costs besides its steps.
 
 Needs what `pip install tosa-engine[bench]` installs. Exit code 1: a network that another runtime takes is refused.
 """
@@ -19,44 +19,28 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from all_networks import PEERS, Network, Run, networks, ours
 from pages import record
 from results import environment
 
-from tosa_engine import Session, cli
+from tosa_engine import Session, types
+from tosa_engine.builder import Builder
 from tosa_engine.errors import TosaEngineError
-from tosa_engine.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Run = Callable[[], object]
 HEADING = "All networks, one thread"
 HEAD = ("network", "ours", "median", "fastest other", "its time", "median", "ratio", "by turn")
 OURS, WIDTH, ROW = "tosa_engine", 900, 20
 TURNS_SECONDS, ROUNDS = 0.1, 12
-
-
-@dataclass
-class Network:
-    """A network of a group: how ours is made, the files of others, and a recorded case."""
-
-    name: str
-    group: str
-    ours: Path
-    quantized: bool = False  # made integers by `quantize`
-    onnx: Path | None = None
-    tflite: Path | None = None
-    feeds: Mapping[str, Array] = field(default_factory=dict)
-    constants: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,103 +58,6 @@ class Times:
     @property
     def middle(self) -> float:
         return median(seconds for one in self.rounds for seconds in one)
-
-
-def networks(models: Path) -> Iterator[Network]:
-    for folder in sorted(path for path in (models / "perf").glob("*") if path.is_dir()):
-        if (folder / "int8_qdq.onnx").is_file():
-            files = {"onnx": folder / "int8_qdq.onnx", "tflite": folder / "int8.tflite"}
-            yield Network(f"{folder.name}.int8", "perf int8", files["onnx"], quantized=True, **files)
-        if (folder / "float.onnx").is_file():
-            yield Network(f"{folder.name}.fp32", "perf fp32", folder / "float.onnx", onnx=folder / "float.onnx")
-    for folder in sorted(path.parent for path in (models / "perf_tflite").glob("*/model.tosa")):
-        yield Network(folder.name, "perf_tflite", folder / "model.tosa", tflite=folder / "model.tflite")
-    for folder in sorted(path.parent for path in (models / "real").glob("*/model.onnx")):
-        from onnx_models import cases_of  # with ONNX and ONNX Runtime
-
-        inputs = cases_of(folder / "io.npz")[0].inputs
-        fed, fixed = ({n: a for n, a in inputs.items() if (a.ndim == 0) == scalar} for scalar in (False, True))
-        yield Network(
-            folder.name, "real", folder / "model.onnx", onnx=folder / "model.onnx", feeds=fed, constants=fixed
-        )
-    for folder in sorted(path.parent for path in (models / "tosa").glob("*/model.tosa")):
-        yield Network(folder.name, "tosa", folder / "model.tosa")
-
-
-def random_array(dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
-    rng = np.random.default_rng(0)
-    if dtype.kind in "iu":
-        return rng.integers(0, 100, shape).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype)
-
-
-def ours(network: Network, scratch: Path) -> Run:
-    if network.quantized:
-        made = scratch / f"{network.name}.tosa"
-        if code := cli.main(["quantize", str(network.ours), "-q", "-o", str(made)]):
-            raise SystemExit(code)
-        session = Session(made, 1)
-    else:
-        shapes = {name: array.shape for name, array in network.feeds.items()}
-        options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
-        session = Session(load(network.ours, **options), 1)
-    feeds = {
-        port.name: network.feeds[port.name].astype(port.dtype)
-        if port.name in network.feeds
-        else random_array(port.dtype, port.shape)
-        for port in session.inputs
-    }
-    return lambda: session.run(None, feeds)
-
-
-def litert(network: Network) -> Run:
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(str(network.tflite), num_threads=1)
-    interpreter.allocate_tensors()
-    details = interpreter.get_input_details()
-    arrays = [(one["index"], random_array(np.dtype(one["dtype"]), one["shape"])) for one in details]
-    outputs = [one["index"] for one in interpreter.get_output_details()]
-
-    def run() -> list[Array]:
-        for index, array in arrays:
-            interpreter.set_tensor(index, array)
-        interpreter.invoke()
-        return [interpreter.get_tensor(index) for index in outputs]
-
-    return run
-
-
-def onnxruntime(network: Network) -> Run:
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 3
-    session = ort.InferenceSession(str(network.onnx), options, providers=["CPUExecutionProvider"])
-    feeds = {**network.feeds, **network.constants}
-    for port in session.get_inputs():
-        if port.name not in feeds:
-            feeds[port.name] = random_array(np.dtype(np.float32), port.shape)
-    return lambda: session.run(None, feeds)
-
-
-def openvino(network: Network) -> Run:
-    import openvino as ov
-
-    core = ov.Core()
-    model = core.read_model(str(network.onnx))
-    feeds = {**network.feeds, **network.constants}
-    if feeds:
-        model.reshape({name: array.shape for name, array in feeds.items()})
-    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-    request = core.compile_model(model, "CPU", settings).create_infer_request()
-    given = {p.any_name: feeds.get(p.any_name, random_array(np.dtype(np.float32), p.shape)) for p in model.inputs}
-    return lambda: list(request.infer(given).values())
-
-
-PEERS: dict[str, tuple[str, Callable[[Network], Run]]] = {
-    "LiteRT": ("tflite", litert), "ONNX Runtime": ("onnx", onnxruntime), "OpenVINO": ("onnx", openvino),
-}  # fmt: skip
 
 
 def contenders(network: Network, scratch: Path, absent: set[str]) -> list[Times]:
@@ -281,6 +168,35 @@ def said() -> Iterator[str]:
     yield "`python benchmarks/overview.py MODELS --record`:"
 
 
+def best(run: Callable[[], object], times: int) -> float:
+    found = math.inf
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        found = min(found, time.perf_counter() - start)
+    return found
+
+
+def fixed_cost() -> tuple[float, float]:
+    """Seconds of a run of one RESCALE, and of its step."""
+    b = Builder()
+    scale = b.const([1 << 30], types.i32), b.const([30], types.i8), b.const([0], types.i8), b.const([0], types.i8)
+    x = b.input(types.i8, (1, 16), "x")
+    b.output(
+        b.op(
+            "RESCALE", x, *scale, dtype=types.i8, scale32=True, rounding_mode="SINGLE_ROUND", per_channel=False,
+            input_unsigned=False, output_unsigned=False,
+        )
+    )  # fmt: skip
+    session, feeds = Session(b.graph(), 1), {"x": np.zeros((1, 16), np.int8)}
+    session.run(None, feeds)
+    program = session._prepared(frozenset()).borrow(1).main.program
+    assert program.walk is not None
+    walk, address = program.walk, program.address
+    step = best(lambda: walk(address, 0, 1, 1, 0, 0), 20000) - best(lambda: walk(address, 0, 0, 1, 0, 0), 20000)
+    return best(lambda: session.run(None, feeds), 20000) - best(lambda: None, 20000), step
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("models", type=Path, metavar="MODELS")
@@ -288,6 +204,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write the table to benchmarks/RESULTS.md")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a picture of the ratios")
     args = parser.parse_args(words)
+    whole, step = fixed_cost()
+    cost = f"One RESCALE of 16 elements: {whole * 1e6:.2f} us, {(whole - step) * 1e6:.2f} us of them besides its step."
+    print(cost)
     rows, refused, absent = list[Row](), 0, set[str]()
     with tempfile.TemporaryDirectory() as scratch:
         for network in networks(args.models):
@@ -308,7 +227,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if args.svg:
         args.svg.write_text(picture(rows), encoding="utf-8")
     if args.record:
-        record(HEADING, "\n".join([" ".join(said()), "", *lines]))
+        record(HEADING, "\n".join([" ".join(said()), "", *lines, "", cost]))
     return 1 if refused else 0
 
 

@@ -1,0 +1,130 @@
+"""The networks that overview.py measures, and how each runtime that takes their files runs them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tosa_engine import Session, cli
+from tosa_engine.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Run = Callable[[], object]
+
+
+@dataclass
+class Network:
+    """A network of a group: how ours is made, the files of others, and a recorded case."""
+
+    name: str
+    group: str
+    ours: Path
+    quantized: bool = False  # made integers by `quantize`
+    onnx: Path | None = None
+    tflite: Path | None = None
+    feeds: Mapping[str, Array] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+
+
+def networks(models: Path) -> Iterator[Network]:
+    for folder in sorted(path for path in (models / "perf").glob("*") if path.is_dir()):
+        if (folder / "int8_qdq.onnx").is_file():
+            files = {"onnx": folder / "int8_qdq.onnx", "tflite": folder / "int8.tflite"}
+            yield Network(f"{folder.name}.int8", "perf int8", files["onnx"], quantized=True, **files)
+        if (folder / "float.onnx").is_file():
+            yield Network(f"{folder.name}.fp32", "perf fp32", folder / "float.onnx", onnx=folder / "float.onnx")
+    for folder in sorted(path.parent for path in (models / "perf_tflite").glob("*/model.tosa")):
+        yield Network(folder.name, "perf_tflite", folder / "model.tosa", tflite=folder / "model.tflite")
+    for folder in sorted(path.parent for path in (models / "real").glob("*/model.onnx")):
+        from onnx_models import cases_of  # with ONNX and ONNX Runtime
+
+        inputs = cases_of(folder / "io.npz")[0].inputs
+        fed, fixed = ({n: a for n, a in inputs.items() if (a.ndim == 0) == scalar} for scalar in (False, True))
+        yield Network(
+            folder.name, "real", folder / "model.onnx", onnx=folder / "model.onnx", feeds=fed, constants=fixed
+        )
+    for folder in sorted(path.parent for path in (models / "tosa").glob("*/model.tosa")):
+        yield Network(folder.name, "tosa", folder / "model.tosa")
+
+
+def random_array(dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
+    rng = np.random.default_rng(0)
+    if dtype.kind in "iu":
+        return rng.integers(0, 100, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def ours(network: Network, scratch: Path) -> Run:
+    if network.quantized:
+        made = scratch / f"{network.name}.tosa"
+        if code := cli.main(["quantize", str(network.ours), "-q", "-o", str(made)]):
+            raise SystemExit(code)
+        session = Session(made, 1)
+    else:
+        shapes = {name: array.shape for name, array in network.feeds.items()}
+        options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
+        session = Session(load(network.ours, **options), 1)
+    feeds = {
+        port.name: network.feeds[port.name].astype(port.dtype)
+        if port.name in network.feeds
+        else random_array(port.dtype, port.shape)
+        for port in session.inputs
+    }
+    return lambda: session.run(None, feeds)
+
+
+def litert(network: Network) -> Run:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(network.tflite), num_threads=1)
+    interpreter.allocate_tensors()
+    details = interpreter.get_input_details()
+    arrays = [(one["index"], random_array(np.dtype(one["dtype"]), one["shape"])) for one in details]
+    outputs = [one["index"] for one in interpreter.get_output_details()]
+
+    def run() -> list[Array]:
+        for index, array in arrays:
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return run
+
+
+def onnxruntime(network: Network) -> Run:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 3
+    session = ort.InferenceSession(str(network.onnx), options, providers=["CPUExecutionProvider"])
+    feeds = {**network.feeds, **network.constants}
+    for port in session.get_inputs():
+        if port.name not in feeds:
+            feeds[port.name] = random_array(np.dtype(np.float32), port.shape)
+    return lambda: session.run(None, feeds)
+
+
+def openvino(network: Network) -> Run:
+    import openvino as ov
+
+    core = ov.Core()
+    model = core.read_model(str(network.onnx))
+    feeds = {**network.feeds, **network.constants}
+    if feeds:
+        model.reshape({name: array.shape for name, array in feeds.items()})
+    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    request = core.compile_model(model, "CPU", settings).create_infer_request()
+    given = {p.any_name: feeds.get(p.any_name, random_array(np.dtype(np.float32), p.shape)) for p in model.inputs}
+    return lambda: list(request.infer(given).values())
+
+
+PEERS: dict[str, tuple[str, Callable[[Network], Run]]] = {
+    "LiteRT": ("tflite", litert), "ONNX Runtime": ("onnx", onnxruntime), "OpenVINO": ("onnx", openvino),
+}  # fmt: skip
