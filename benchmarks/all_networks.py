@@ -42,16 +42,23 @@ def networks(models: Path) -> Iterator[Network]:
             yield Network(f"{folder.name}.fp32", "perf fp32", folder / "float.onnx", onnx=folder / "float.onnx")
     for folder in sorted(path.parent for path in (models / "perf_tflite").glob("*/model.tosa")):
         yield Network(folder.name, "perf_tflite", folder / "model.tosa", tflite=folder / "model.tflite")
-    for folder in sorted(path.parent for path in (models / "real").glob("*/model.onnx")):
-        from onnx_models import cases_of  # with ONNX and ONNX Runtime
-
-        inputs = cases_of(folder / "io.npz")[0].inputs
-        fed, fixed = ({n: a for n, a in inputs.items() if (a.ndim == 0) == scalar} for scalar in (False, True))
-        yield Network(
-            folder.name, "real", folder / "model.onnx", onnx=folder / "model.onnx", feeds=fed, constants=fixed
-        )
+    yield from real(models / "real")
     for folder in sorted(path.parent for path in (models / "tosa").glob("*/model.tosa")):
         yield Network(folder.name, "tosa", folder / "model.tosa")
+
+
+def real(folders: Path) -> Iterator[Network]:
+    """The trained networks, for the first case of each; those with scales become integers."""
+    for model in sorted(folders.glob("*/model.onnx")):
+        import onnx
+        from onnx_models import cases_of  # with ONNX Runtime
+
+        inputs = cases_of(model.with_name("io.npz"))[0].inputs
+        fed, fixed = ({n: a for n, a in inputs.items() if (a.ndim == 0) == scalar} for scalar in (False, True))
+        quantized = any(node.op_type == "QuantizeLinear" for node in onnx.load(str(model)).graph.node)
+        yield Network(
+            model.parent.name, "real", model, quantized=quantized, onnx=model, feeds=fed, constants=fixed
+        )  # fmt: skip
 
 
 def random_array(dtype: np.dtype[Any], shape: Sequence[int]) -> Array:

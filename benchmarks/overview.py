@@ -226,8 +226,9 @@ def main(words: Sequence[str] | None = None) -> int:
     print("\n".join(lines))
     if args.svg:
         args.svg.write_text(picture(rows), encoding="utf-8")
+    shown = ["", f"![Ratios]({args.svg.name})"] if args.svg else []
     if args.record:
-        record(HEADING, "\n".join([" ".join(said()), "", *lines, "", cost]))
+        record(HEADING, "\n".join([" ".join(said()), "", *lines, "", cost, *shown]))
     return 1 if refused else 0
 
 
