@@ -106,7 +106,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("axes", "composites", "elementary"),
         ("borders", "integers", "layout", "linear", "ranking", "scatter"),
         ("convolution", "fourier", "normalization", "pool", "reductions", "resize"),
-        ("attention", "dynamic", "einsum", "grids", "positions", "regions"),
+        ("attention", "dynamic", "einsum", "grids", "nested", "positions", "regions"),
         ("rois",),
         ("",),
     ),
