@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import types
 from .floats.through_float32 import HALVES, in_fp32
+from .reductions import places
 from .work import Kernel, Loop, Work, bits, flat
 
 if TYPE_CHECKING:
@@ -23,35 +24,38 @@ def _sizes(call: Call) -> tuple[int, int, int]:
     return types.count(shape[:axis]), int(shape[axis]), types.count(shape[axis + 1 :])
 
 
+def fold_fp32(call: Call, kind: int) -> Work:
+    from .reductions import loops as reduction_loops
+
+    left, size, right = _sizes(call)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        return Loop(reduction_loops.fold_float, kind, flat(inputs[0]), size, right, outputs[0].reshape(-1))
+
+    return Work(left, 0.1 * left * size * right, bind)
+
+
 def reduce_sum(call: Call) -> Work:
     from .reductions import loops as reduction_loops
 
     left, size, right = _sizes(call)
-    is_float = call.in_out_t.is_float
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if is_float:
-            return Loop(reduction_loops.sum_float, x, size, right, out)
-        return Loop(reduction_loops.sum_int, x, size, right, out)
+        return Loop(reduction_loops.sum_int, flat(inputs[0]), size, right, outputs[0].reshape(-1))
 
-    scratch = () if is_float else ((np.dtype(np.int64), right),)
-    return Work(left, (0.5 if is_float else 0.2) * left * size * right, bind, scratch)
+    return Work(left, 0.2 * left * size * right, bind, ((np.dtype(np.int64), right),))
 
 
-def reduce_max(call: Call) -> Work:
-    from .reductions import loops as reduction_loops
+def reduce_sum_fp32(call: Call) -> Work:
+    return fold_fp32(call, places.SUM)
 
-    left, size, right = _sizes(call)
-    is_float, ignore = call.in_out_t.is_float, call.nan_mode == "IGNORE"
 
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        if is_float:
-            return Loop(reduction_loops.max_float, x, size, right, ignore, out)
-        return Loop(reduction_loops.max_int, x, size, right, out)
+def reduce_max_fp32(call: Call) -> Work:
+    return fold_fp32(call, places.MAX_IGNORE if call.nan_mode == "IGNORE" else places.MAX)
 
-    return Work(left, (1.0 if is_float else 0.1) * left * size * right, bind)
+
+def reduce_min_fp32(call: Call) -> Work:
+    return fold_fp32(call, places.MIN_IGNORE if call.nan_mode == "IGNORE" else places.MIN)
 
 
 def reduce_product(call: Call) -> Work:
@@ -63,19 +67,6 @@ def reduce_product(call: Call) -> Work:
         return Loop(reduction_loops.product_float, flat(inputs[0]), size, right, outputs[0].reshape(-1))
 
     return Work(left, 0.5 * left * size * right, bind, ((np.dtype(np.float64), right),))
-
-
-def reduce_min_fp32(call: Call) -> Work:
-    from .reductions import loops as reduction_loops
-
-    left, size, right = _sizes(call)
-    ignore = call.nan_mode == "IGNORE"
-
-    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        x, out = flat(inputs[0]), outputs[0].reshape(-1)
-        return Loop(reduction_loops.min_float, x, size, right, ignore, out)
-
-    return Work(left, 1.0 * left * size * right, bind)
 
 
 def extremum(name: str) -> Callable[[Call], Work]:
@@ -98,17 +89,19 @@ def extremum(name: str) -> Callable[[Call], Work]:
     return prepare
 
 
-KERNELS = {("REDUCE_MAX", key): Kernel(reduce_max) for key in ("i8", "i16", "i32", "fp32")} | {
-    ("REDUCE_SUM", key): Kernel(reduce_sum) for key in ("i32_acci32", "fp32_accfp32")
-}
-KERNELS |= {("REDUCE_MIN", key): Kernel(extremum("min_int")) for key in ("i8", "i16", "i32")} | {
+KERNELS = {
+    ("REDUCE_SUM", "i32_acci32"): Kernel(reduce_sum),
+    **{("REDUCE_MAX", key): Kernel(extremum("max_int")) for key in ("i8", "i16", "i32")},
+    **{("REDUCE_MIN", key): Kernel(extremum("min_int")) for key in ("i8", "i16", "i32")},
     ("REDUCE_ALL", "bool"): Kernel(extremum("min_int")),
     ("REDUCE_ANY", "bool"): Kernel(extremum("max_int")),
+    ("REDUCE_SUM", "fp32_accfp32"): Kernel(reduce_sum_fp32),
+    ("REDUCE_MAX", "fp32"): Kernel(reduce_max_fp32),
     ("REDUCE_MIN", "fp32"): Kernel(reduce_min_fp32),
-    ("REDUCE_SUM", "fp16_accfp16"): Kernel(in_fp32(reduce_sum)),
-    ("REDUCE_SUM", "bf16_accfp32"): Kernel(in_fp32(reduce_sum)),
     ("REDUCE_PRODUCT", "fp32"): Kernel(reduce_product),
-    **{("REDUCE_MAX", t): Kernel(in_fp32(reduce_max)) for t in HALVES},
+    ("REDUCE_SUM", "fp16_accfp16"): Kernel(in_fp32(reduce_sum_fp32)),
+    ("REDUCE_SUM", "bf16_accfp32"): Kernel(in_fp32(reduce_sum_fp32)),
+    **{("REDUCE_MAX", t): Kernel(in_fp32(reduce_max_fp32)) for t in HALVES},
     **{("REDUCE_MIN", t): Kernel(in_fp32(reduce_min_fp32)) for t in HALVES},
     **{("REDUCE_PRODUCT", t): Kernel(in_fp32(reduce_product, np.float64)) for t in HALVES},
 }

@@ -20,6 +20,7 @@ from .int48.matmul import matmul_int48
 from .int48.prepare import conv2d_int48, narrowest
 from .int48.two_outputs import conv2d_two_outputs
 from .reductions.prepare import argmax
+from .tile.constant_product import by_constant
 from .tile.conv2d import conv2d_int8, conv2d_pairs
 from .tile.matmul import matmul_int8, matmul_pairs
 from .tile.packing import per_channel_bias
@@ -74,7 +75,7 @@ def matmul_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not fits_output(call):
         assert epilogue is None
         return matmul_wide(call)
-    return matmul_int8(call, epilogue)
+    return by_constant(call, conv2d_int, epilogue) or matmul_int8(call, epilogue)
 
 
 def matmul_int16(call: Call, epilogue: Epilogue | None = None) -> Work:

@@ -129,13 +129,13 @@ def in_single(function: Compute) -> Compute:
 
 
 def polynomial(x: Operand, coefficients: Sequence[float]) -> Operand:
-    """The sum of coefficients[k] * x^k, in pairs, which don't wait for each other."""
-    terms: list[Any] = list(coefficients)
-    while len(terms) > 1:
-        left = terms[-1:] if len(terms) % 2 else []
-        terms = [x * odd + even for even, odd in zip(terms[::2], terms[1::2], strict=False)] + left
-        x = x * x
-    found: Operand = terms[0]
+    """The sum of coefficients[k] * x^k by Horner's rule. Each step waits for the one before, but loops do several
+    vectors side by side (`formula_emit.LONG`), and the rule needs the fewest registers.
+    """
+    found: Operand | float = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        found = x * found + coefficient
+    assert not isinstance(found, float)
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._jit.variants import MOST_ROWS, PANELS_OF_ONE, variant
 from ..scale.places import NR
 from ..tile import geometry as at
+from ..tile.constant_product import by_constant
 from ..tile.geometry import Geometry, geometry
 from ..tile.packing import (
     TILES,
@@ -135,6 +136,9 @@ def matmul_fp32(call: Call, limits: Limits = NO_LIMITS) -> Work:
     """MATMUL of float32, clipped to the limits of a CLAMP that follows."""
     from . import matmul_loops
 
+    found = by_constant(call, conv2d_fp32, limits)
+    if found is not None:
+        return found
     if call.H <= FEW_ROWS:
         return matmul_few_rows(call, limits)
     g = matmul_geometry(call)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..reductions import places
 from ..work import Loop, Work, flat
 
 if TYPE_CHECKING:
@@ -27,18 +28,18 @@ def max_pool2d(call: Call) -> Work:
     from . import pool_loops
 
     g = _pool_geometry(call)
-    ignore = call.nan_mode == "IGNORE"
+    kind = places.MAX_IGNORE if call.nan_mode == "IGNORE" else places.MAX
     is_float = call.in_out_t.is_float
 
     def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         if is_float:
-            return Loop(pool_loops.max_float, x, g, ignore, out)
+            return Loop(pool_loops.max_float, x, g, kind, out)
         return Loop(pool_loops.max_int, x, g, out)
 
     outputs = call.N * call.OH * call.OW * call.C
     if is_float:
-        return Work(call.N * call.OH, 0.15 * outputs * call.kernel_y * call.kernel_x, bind)
+        return Work(call.N * call.OH, 0.05 * outputs * call.kernel_y * call.kernel_x, bind)
     line = call.IW * call.C
     cost = 0.05 * outputs * call.kernel_x + 0.02 * call.N * call.OH * line * call.kernel_y
     return Work(call.N * call.OH, cost, bind, ((call.in_out_t.storage, line),))
@@ -69,4 +70,4 @@ def avg_pool2d_fp32(call: Call) -> Work:
         x, out = flat(inputs[0]), outputs[0].reshape(-1)
         return Loop(pool_loops.average_float, x, g, out)
 
-    return Work(call.N * call.OH, 0.6 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)
+    return Work(call.N * call.OH, 0.1 * call.N * call.OH * call.OW * call.C * call.kernel_y * call.kernel_x, bind)

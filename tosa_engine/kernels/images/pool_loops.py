@@ -9,7 +9,8 @@ import numpy as np
 from ...numerics import scale
 from .._jit import inline, jit
 from ..layout.lines import copy
-from ..reductions.loops import maxima
+from ..reductions.folds import fold_window
+from ..reductions.places import SUM
 
 if TYPE_CHECKING:
     from ...types import Array
@@ -62,17 +63,13 @@ def max_int(x: Array, g: Array, out: Array, line: Array, low: int, high: int) ->
 
 
 @jit
-def max_float(x: Array, g: Array, ignore: int, out: Array, low: int, high: int) -> int:
+def max_float(x: Array, g: Array, kind: int, out: Array, low: int, high: int) -> int:
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
         for ox in range(OW):
             n, top, bottom, left, right = window(g, unit, ox)
-            best = out[(unit * OW + ox) * C : (unit * OW + ox + 1) * C]
-            best[:] = np.float32(np.nan) if ignore else np.float32(-np.inf)
-            for y in range(top, bottom):
-                for column in range(left, right):
-                    source = ((n * IH + y) * IW + column) * C
-                    maxima(x[source : source + C], ignore, best)
+            source, to = ((n * IH + top) * IW + left) * C, (unit * OW + ox) * C
+            fold_window(kind, x, source, bottom - top, IW * C, right - left, C, out, to, C)
     return -1
 
 
@@ -122,14 +119,8 @@ def average_float(x: Array, g: Array, out: Array, low: int, high: int) -> int:
             n, top, bottom, left, right = window(g, unit, ox)
             to = (unit * OW + ox) * C
             sums = out[to : to + C]
-            for c in range(C):
-                sums[c] = np.float32(0.0)
-            for y in range(top, bottom):
-                for column in range(left, right):
-                    source = ((n * IH + y) * IW + column) * C
-                    values = x[source : source + C]
-                    for c in range(C):
-                        sums[c] += values[c]
+            source = ((n * IH + top) * IW + left) * C
+            fold_window(SUM, x, source, bottom - top, IW * C, right - left, C, out, to, C)
             count = np.float32((bottom - top) * (right - left))
             finite = True
             for c in range(C):

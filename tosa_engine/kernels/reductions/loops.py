@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._jit import inline, jit
 from ..scale.loops import plain_finish, plain_scale
 from ..scale.numbers import NUMBERS
+from .folds import fold_row, fold_window
 
 if TYPE_CHECKING:
     from ...types import Array
     from .._jit.typed import Number
-
-LANES: Final = 16  # sums of floats that run side by side along the last axis
-
-
-@inline
-def maxima(values: Array, ignore: int, best: Array) -> None:
-    """best = apply_max_s(best, values) of floats: the first of equal values; NaN is passed on, or ignored. Without
-    branches, so that LLVM vectorises.
-    """
-    if ignore:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b > a) | (a != a) else a
-    else:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b > a) | ((b != b) & (a == a)) else a
 
 
 @inline
@@ -73,26 +57,6 @@ def sum_int(x: Array, size: int, right: int, out: Array, sums: Array, low: int, 
     return -1
 
 
-@inline
-def sum_row(row: Array, lanes: Array) -> Number:
-    """The sum of neighbours: LANES sums, of every LANES-th element each, then the sums of their halves."""
-    lanes[:] = 0
-    whole = len(row) - len(row) % LANES
-    for first in range(0, whole, LANES):
-        part = row[first : first + LANES]
-        for i in range(LANES):
-            lanes[i] += part[i]
-    rest = row[whole:]
-    for i in range(len(rest)):
-        lanes[i] += rest[i]
-    half = LANES // 2
-    while half > 0:
-        for i in range(half):
-            lanes[i] += lanes[half + i]
-        half //= 2
-    return lanes[0]
-
-
 @jit
 def scaled_sums(x: Array, size: int, p: Array, out: Array, low: int, high: int) -> int:
     """Sums of rows of `size` bytes or words, scaled; p: a scale with the zero point of a whole row, then output zero
@@ -108,22 +72,13 @@ def scaled_sums(x: Array, size: int, p: Array, out: Array, low: int, high: int) 
 
 
 @jit
-def sum_float(x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
-    """Sums in float32 in the order of the axis; along the last axis as in `sum_row`."""
-    lanes = np.empty(LANES, np.float32)
+def fold_float(kind: int, x: Array, size: int, right: int, out: Array, low: int, high: int) -> int:
+    """Sums, maxima or minima of float32 in the order of the axis; along the last axis as in `folds`."""
     for unit in range(low, high):
         if right == 1:
-            out[unit] = sum_row(x[unit * size : (unit + 1) * size], lanes)
-            continue
-        to = unit * right
-        sums = out[to : to + right]
-        for r in range(right):
-            sums[r] = np.float32(0.0)
-        for i in range(size):
-            source = (unit * size + i) * right
-            values = x[source : source + right]
-            for r in range(right):
-                sums[r] += values[r]
+            out[unit] = fold_row(kind, x, unit * size, size)
+        else:
+            fold_window(kind, x, unit * size * right, 1, 0, size, right, out, unit * right, right)
     return -1
 
 
@@ -185,47 +140,6 @@ def greater(a: Number, b: Number, ignore: int) -> Number:
     """apply_max_s of floats: the first of equal values; NaN is passed on, or ignored."""
     take = (b > a) | (a != a) if ignore else (b > a) | ((b != b) & (a == a))
     return b if take else a
-
-
-@jit
-def max_float(x: Array, size: int, right: int, ignore: int, out: Array, low: int, high: int) -> int:
-    for unit in range(low, high):
-        best = out[unit * right : (unit + 1) * right]
-        best[:] = np.float32(np.nan) if ignore else np.float32(-np.inf)
-        if right == 1:
-            most = best[0]
-            for value in x[unit * size : (unit + 1) * size]:
-                most = greater(most, value, ignore)
-            best[0] = most
-            continue
-        for i in range(size):
-            source = (unit * size + i) * right
-            maxima(x[source : source + right], ignore, best)
-    return -1
-
-
-@inline
-def minima(values: Array, ignore: int, best: Array) -> None:
-    """best = apply_min_s(best, values) of floats: the last of equal values."""
-    if ignore:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b <= a) | (a != a) else a
-    else:
-        for i in range(len(best)):
-            a, b = best[i], values[i]
-            best[i] = b if (b <= a) | ((b != b) & (a == a)) else a
-
-
-@jit
-def min_float(x: Array, size: int, right: int, ignore: int, out: Array, low: int, high: int) -> int:
-    for unit in range(low, high):
-        best = out[unit * right : (unit + 1) * right]
-        best[:] = np.float32(np.nan) if ignore else np.float32(np.inf)
-        for i in range(size):
-            source = (unit * size + i) * right
-            minima(x[source : source + right], ignore, best)
-    return -1
 
 
 @jit

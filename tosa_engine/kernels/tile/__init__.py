@@ -9,6 +9,6 @@ K that one instruction multiplies, 4 bytes (quads) or 2 words (pairs). Rows are 
 start, and all have the same distances from there. Sizes travel in one int64 array, whose places `geometry` names.
 
 Read: `geometry`, `micro_kernel` (what a tile is, in plain code), `micro_kernel_emit` (the same for vector units),
-`loops`, `packing` (units and panels), `conv2d`, `matmul` with `matmul_loops` and `quad_panels`; `trim` cuts dead kernel
-positions.
+`loops`, `packing` (units and panels), `conv2d`, `matmul` with `matmul_loops` and `quad_panels`, `constant_product`;
+`trim` cuts dead kernel positions.
 """
