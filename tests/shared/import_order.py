@@ -111,9 +111,10 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.compare": (
-        ("agreement", "arrays", "dumps", "names", "pairs", "rounding", "trial"),
+        ("agreement", "arrays", "dumps", "forms", "names", "pairs", "rounding", "trial"),
         ("causes", "sides"),
-        ("exact",),
+        ("exact", "rows"),
+        ("requirement",),
         ("comparison",),
         ("samples_comparison",),
         ("output",),

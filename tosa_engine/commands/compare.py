@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..compare.comparison import Comparison, Row
+    from ..compare.comparison import Comparison
+    from ..compare.rows import Row
     from ..compare.samples_comparison import SamplesComparison
     from ..compare.sides import Side
     from .compare_sources import Sources
@@ -59,8 +60,19 @@ class _Compare:
         verdict.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
         verdict.add_argument("--rtol", type=_tolerance, default=0.0, help="see --atol")
         verdict.add_argument(
+            "--require", choices=("outputs", "all", "none"), default="outputs",
+            help="exit 1 where these weren't compared: the models' outputs (of those that --tensors selects), all "
+            "tensors but inputs, none; default: outputs",
+        )  # fmt: skip
+        verdict.add_argument(
             "--min-sqnr", type=float, metavar="DB", help="integers beside floats: exit 1 where a sample is below"
         )
+        causes = parser.add_argument_group("causes of the first difference")
+        causes.add_argument(
+            "--causes-for", type=_seconds, default=30.0, metavar="SECONDS",
+            help="how long they are looked for, after the table was printed: 30, 10s, 2m; default: 30s",
+        )  # fmt: skip
+        causes.add_argument("--no-causes", action="store_const", dest="causes_for", const=0.0, help="not at all")
         add_memory(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         add_options(parser, self.name)
@@ -73,38 +85,76 @@ class _Compare:
         mapping, sources = _map(args.map), Sources(args)
         if len(sources.numbers) == 1:
             [(_, sides)] = sources.sides(sources.numbers)
-            return _one(args, _pairs(args, mapping, sides, explain=True))
-        return _several(args, _over_samples(args, mapping, sources))
+            return _one(args, _pairs(args, mapping, sides))
+        return _several(args, mapping, sources)
 
 
 def _one(args: argparse.Namespace, found: list[Comparison]) -> int:
-    from ..compare.output import not_compared, text, to_json
+    from ..compare.output import closing, overview, to_json, unknown_scales
 
-    if args.format == "json":
-        say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
-    else:
-        for c in found:
-            warn(not_compared(c.rows))
-        say(*"\n\n".join(text(c) for c in found).split("\n"))
-    return 1 if any(c.different or _below(c.rows, args.min_sqnr) for c in found) else 0
+    in_text = args.format == "text"
+    try:
+        for i, c in enumerate(found):
+            if in_text:
+                warn(unknown_scales(c.rows))
+                say(*([""] if i else []), *overview(c))
+            try:
+                _explain(args, c)
+            finally:
+                if in_text:
+                    say(*closing(c))
+    finally:
+        if not in_text:
+            say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
+    return 1 if any(c.different or c.missing or _below(c.rows, args.min_sqnr) for c in found) else 0
 
 
-def _several(args: argparse.Namespace, found: list[SamplesComparison]) -> int:
-    from ..compare.output import not_compared
-    from ..compare.samples_output import text, to_json
+def _several(args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources) -> int:
+    from ..compare.output import unknown_scales
+    from ..compare.samples_output import closing, overview, to_json
 
-    if args.format == "json":
-        say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
-    else:
-        for c in found:
-            warn(not_compared(c.tallies))
-        say(*"\n\n".join(text(c) for c in found).split("\n"))
+    found, in_text = _over_samples(args, mapping, sources), args.format == "text"
+    for c in found if in_text else ():
+        warn(unknown_scales(c.tallies))
+    try:
+        for i, c in enumerate(found):
+            if in_text:
+                say(*([""] if i else []), *overview(c))
+            try:
+                _explain_worst(args, mapping, sources, c, i)
+            finally:
+                if in_text:
+                    say(*closing(c))
+    finally:
+        if not in_text:
+            say(*json.dumps([to_json(c) for c in found], indent=2).split("\n"))
     worst = [tally.worst_row for c in found for tally in c.tallies]
-    return 1 if any(c.different for c in found) or _below(worst, args.min_sqnr) else 0
+    return 1 if any(c.different or c.missing for c in found) or _below(worst, args.min_sqnr) else 0
+
+
+def _explain_worst(
+    args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources, found: SamplesComparison, pair: int
+) -> None:
+    """Compares the worst sample again, and looks for what may be the cause."""
+    if found.at is None:
+        return
+    [(_, sides)] = sources.sides([found.at])
+    found.example = _pairs(args, mapping, sides)[pair]
+    _explain(args, found.example)
+
+
+def _explain(args: argparse.Namespace, found: Comparison) -> None:
+    """With a bar on a terminal."""
+    from tqdm import tqdm
+
+    from ..compare.comparison import explain
+
+    if args.causes_for:
+        explain(found, args.causes_for, lambda calls: tqdm(calls, desc="causes", unit="op", leave=False, disable=None))
 
 
 def _over_samples(args: argparse.Namespace, mapping: Mapping[str, str], sources: Sources) -> list[SamplesComparison]:
-    """All samples, with a bar on a terminal; then, of the worst ones, what may be the cause."""
+    """All samples, with a bar on a terminal."""
     from tqdm import tqdm
 
     from ..compare.samples_comparison import ComparisonCollector
@@ -112,22 +162,16 @@ def _over_samples(args: argparse.Namespace, mapping: Mapping[str, str], sources:
     collectors = [ComparisonCollector() for _ in range(len(args.sides) - 1)]
     numbers = sources.numbers
     for number, sides in tqdm(sources.sides(numbers), total=len(numbers), desc="compare", unit="sample", disable=None):
-        for collector, comparison in zip(collectors, _pairs(args, mapping, sides, explain=False), strict=True):
+        for collector, comparison in zip(collectors, _pairs(args, mapping, sides), strict=True):
             collector.add(number, comparison)
-    found = [collector.done() for collector in collectors]
-    for number, sides in sources.sides(sorted({c.at for c in found if c.at is not None})):
-        for i, comparison in enumerate(_pairs(args, mapping, sides, explain=True)):
-            if found[i].at == number:
-                found[i].example = comparison
-    return found
+    return [collector.done() for collector in collectors]
 
 
-def _pairs(
-    args: argparse.Namespace, mapping: Mapping[str, str], sides: Sequence[Side], *, explain: bool
-) -> list[Comparison]:
+def _pairs(args: argparse.Namespace, mapping: Mapping[str, str], sides: Sequence[Side]) -> list[Comparison]:
     """Each side beside the one before it."""
     from ..compare.arrays import Tolerance
     from ..compare.comparison import compare_sides
+    from ..compare.requirement import Require
 
     found = []
     for here, there in pairwise(sides):
@@ -135,7 +179,7 @@ def _pairs(
         found.append(
             compare_sides(
                 here, there, mapping=turned, by_order=args.map == ORDER, tensors=args.tensors,
-                tolerance=Tolerance(args.atol, args.rtol), explain=explain,
+                tolerance=Tolerance(args.atol, args.rtol), require=Require(args.require), seconds=0,
             )
         )  # fmt: skip
     return found
@@ -153,6 +197,14 @@ def _map(given: str | None) -> dict[str, str]:
     if not Path(given).exists():
         raise FileNotFoundError(2, "no such map", given)
     return read_map(given)
+
+
+def _seconds(text: str) -> float:
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    value = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
+    if not 0 < value < math.inf:
+        raise ValueError(text)
+    return value
 
 
 def _tolerance(text: str) -> float:

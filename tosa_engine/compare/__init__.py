@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from .agreement import Agreement
     from .arrays import EXACT, Difference, Tolerance, WrongForm, accepting, compare, compare_all
     from .comparison import Comparison, compare_sides
+    from .requirement import Require
     from .sides import Side, read_dump, read_model, run_model
 
 __all__ = [
-    "EXACT", "Agreement", "Comparison", "Difference", "Side", "Tolerance", "WrongForm", "accepting", "compare",
-    "compare_all", "compare_sides", "read_dump", "read_model", "run_model",
+    "EXACT", "Agreement", "Comparison", "Difference", "Require", "Side", "Tolerance", "WrongForm", "accepting",
+    "compare", "compare_all", "compare_sides", "read_dump", "read_model", "run_model",
 ]  # fmt: skip
 
 _MODULES = {
     "Agreement": "agreement",
     **dict.fromkeys(("EXACT", "Difference", "Tolerance", "WrongForm", "accepting", "compare", "compare_all"), "arrays"),
     **dict.fromkeys(("Comparison", "compare_sides"), "comparison"),
+    "Require": "requirement",
     **dict.fromkeys(("Side", "read_dump", "read_model", "run_model"), "sides"),
 }
 

@@ -1,7 +1,8 @@
 """Which tensor of one side is which of the other? By a map, by name, by a name with other punctuation, by order.
 
-Other programs write `conv1/out:0` as `0012_conv1_out_0.npy`: names are compared without leading numbers, trailing `:0`
-and what isn't a letter or a digit, where this leaves one candidate.
+Other programs write `conv1/out:0` as `0012_conv1_out_0.npy`: names are compared without punctuation, then without a
+leading number and a trailing `:0` or `_0`, where this leaves one candidate whose type and shape fit. Numbers stay
+apart: `x1_1` isn't `x_11`, and `rescale_1` isn't `rescale_10`.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, UsageError, raise_all
+from ..types import count
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
 
     from ..types import Shape
 
 
 @dataclass(frozen=True)
 class Named:
-    """A tensor to line up: `aliases` are other names of it (the source's)."""
+    """A tensor to line up: `aliases` are other names of it (the source's). Without a `dtype` any type fits."""
 
     name: str
     shape: Shape
     aliases: tuple[str, ...] = ()
+    dtype: np.dtype[Any] | None = None
 
 
 @dataclass
@@ -62,12 +67,11 @@ def line_up(
 
     for other, name in (mapping or {}).items():
         pair(name, other, "map")
-    for how, names_of in (("name", _exact), ("punctuation", _bare)):
-        known = _unique((key, t.name) for t in here if t.name not in partner for key in names_of(t))
-        found = _unique((key, t.name) for t in there if t.name not in partner.values() for key in names_of(t))
-        for key, other in found.items():
-            if key in known:
-                pair(known[key], other, how)
+    for how, names_of in (("name", _exact), ("punctuation", _bare), ("punctuation", _first), ("punctuation", _file)):
+        free = [t for t in here if t.name not in partner]
+        others = [t for t in there if t.name not in partner.values()]
+        for name, other in _by_key(_keyed(free, names_of), _keyed(others, names_of)):
+            pair(name, other, how)
     if by_order:
         for name, other in _in_order(here, there, partner):
             pair(name, other, "order")
@@ -114,26 +118,69 @@ def _exact(tensor: Named) -> Iterable[str]:
 
 
 def _bare(tensor: Named) -> Iterable[str]:
-    def bare(name: str) -> str:
-        name = re.sub(r":\d+$", "", name)
-        return re.sub(r"[^A-Za-z0-9]+", "", re.sub(r"^\d+[_.-]", "", name)).lower()
-
-    return dict.fromkeys(b for name in (tensor.name, *tensor.aliases) if (b := bare(name)))
+    """The names without punctuation, but for what is between two digits."""
+    return dict.fromkeys(b for name in (tensor.name, *tensor.aliases) if (b := _without_punctuation(name)))
 
 
-def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Without the keys that several have; a tensor's own name goes before what is another's alias."""
-    found: dict[str, list[str]] = {}
-    for key, name in pairs:
-        found.setdefault(key, []).append(name)
-    return {key: key if key in names else names[0] for key, names in found.items() if key in names or len(names) == 1}
+def _first(tensor: Named) -> Iterable[str]:
+    """What is left without a leading number, and `:0` at the end."""
+    return _cut(tensor, r"^\d+[_.-]|:0$")
+
+
+def _file(tensor: Named) -> Iterable[str]:
+    """As `_first`, of a file's name: `_0` at the end may have been `:0`."""
+    return _cut(tensor, r"^\d+[_.-]|[:_]0$")
+
+
+def _cut(tensor: Named, ends: str) -> Iterable[str]:
+    names = (_without_punctuation(re.sub(ends, "", name)) for name in (tensor.name, *tensor.aliases))
+    return dict.fromkeys(name for name in names if name)
+
+
+def _without_punctuation(name: str) -> str:
+    return re.sub(r"(?!\.)[\W_]+", "", re.sub(r"(?<=\d)[\W_]+(?=\d)", ".", name.replace(".", "_"))).lower()
+
+
+def _keyed(tensors: Sequence[Named], names_of: Callable[[Named], Iterable[str]]) -> dict[str, list[Named]]:
+    """By key; a tensor's own name goes before what is another's alias."""
+    found: dict[str, list[Named]] = {}
+    for tensor in tensors:
+        for key in names_of(tensor):
+            found.setdefault(key, []).append(tensor)
+    return {key: [t for t in those if t.name == key] or those for key, those in found.items()}
+
+
+def _by_key(here: Mapping[str, list[Named]], there: Mapping[str, list[Named]]) -> Iterable[tuple[str, str]]:
+    """The pairs under the same key, where there is one, or one whose types and shapes fit."""
+    for key, others in there.items():
+        pairs = [(a, b) for a in here.get(key, ()) for b in others]
+        fitting = [(a, b) for a, b in pairs if _fits(a, b)]
+        for a, b in pairs if len(pairs) == 1 else fitting if len(fitting) == 1 else ():
+            yield a.name, b.name
+
+
+def _fits(a: Named, b: Named) -> bool:
+    return count(a.shape) == count(b.shape) and _same_type(a, b, mixed=True)
+
+
+def _same_type(a: Named, b: Named, *, mixed: bool) -> bool:
+    """Integers of as many bytes, or floats on both sides; with `mixed` integers beside floats, too."""
+    if a.dtype is None or b.dtype is None:
+        return True
+    integers = [dtype.kind in "iub" for dtype in (a.dtype, b.dtype)]
+    return a.dtype.itemsize == b.dtype.itemsize if all(integers) else mixed or not any(integers)
 
 
 def _in_order(here: Sequence[Named], there: Sequence[Named], partner: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """What is left, by order, where shapes and types are the same. A side that has nothing but floats may have
+    integers as floats.
+    """
+    mixed = any(all(t.dtype is not None and t.dtype.kind not in "iub" for t in side) for side in (here, there))
     free = [t for t in here if t.name not in partner]
     at = 0
     for other in (t for t in there if t.name not in set(partner.values())):
-        match = next((i for i in range(at, len(free)) if free[i].shape == other.shape), None)
+        those = (i for i in range(at, len(free)) if free[i].shape == other.shape)
+        match = next((i for i in those if _same_type(free[i], other, mixed=mixed)), None)
         if match is not None:
             yield free[match].name, other.name
             at = match + 1

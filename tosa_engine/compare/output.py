@@ -6,23 +6,33 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from ..text import joined
-from .comparison import TAIL
+from .rows import TAIL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .comparison import Comparison, Row
+    from .comparison import Comparison
     from .exact import ExactValue
+    from .requirement import Missing
+    from .rows import Row
     from .samples_comparison import Tally
 
 SHOWN_NAMES: Final = 5
 
 
 def text(found: Comparison) -> str:
+    return joined([*overview(found), *closing(found)])
+
+
+def overview(found: Comparison) -> list[str]:
+    """What is known before causes are looked for."""
     lines = [*heading(found), "", *_table(found.rows)]
-    if found.first is not None:
-        lines += ["", *first_difference(found)]
-    return joined([*lines, "", *_verdict(found).split("\n")])
+    return [*lines, "", *first_difference(found)] if found.first is not None else lines
+
+
+def closing(found: Comparison) -> list[str]:
+    """The causes and the verdict."""
+    return [*causes(found), "", *_verdict(found).split("\n")]
 
 
 def heading(found: Comparison) -> list[str]:
@@ -37,11 +47,17 @@ def heading(found: Comparison) -> list[str]:
     return lines
 
 
-def not_compared(rows: Iterable[Row | Tally]) -> list[str]:
+def unknown_scales(rows: Iterable[Row | Tally]) -> list[str]:
     """What to warn of: integers whose scale is unknown."""
     unknown = sum(row.relation == "unknown" for row in rows)
     message = f"{unknown} tensors are integers on one side and their scale is unknown, so nothing is said of them"
     return [message] if unknown else []
+
+
+def missing_lines(missing: Sequence[Missing]) -> list[str]:
+    """The verdict on tensors that had to be compared."""
+    lines = [f"NOT COMPARED: {one}" for one in missing[:SHOWN_NAMES]]
+    return [*lines, f"NOT COMPARED: {len(missing) - SHOWN_NAMES} more"] if len(missing) > SHOWN_NAMES else lines
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
@@ -54,7 +70,8 @@ def _table(rows: Sequence[Row]) -> list[str]:
         cosine = f"{agreement.cosine:.6f}" if agreement is not None else ""
         different = "" if row.different is None else str(row.different)
         line = f"{row.here:{width}}  {row.elements:9}  {different:>9}  {lsb:>10}  {sqnr:>8}  {cosine:>8}"
-        lines.append(f"{line.rstrip()}{'  ' + row.note if row.note else ''}")
+        note = "; ".join(filter(None, ["input" if row.echo else "", row.note]))
+        lines.append(f"{line.rstrip()}{'  ' + note if note else ''}")
     return lines
 
 
@@ -74,13 +91,26 @@ def first_difference(found: Comparison) -> list[str]:
     here, there = row.values
     where = f"'{row.here}' at {list(row.index)}: {here} here, {there} there"
     lines = [f"first difference: {where}; {row.different} of {row.elements} elements differ"]
+    if row.echo:
+        lines.append("this is an input: the sides are of other samples, or one of them reads it in another way")
     if row.lsb:
         shown = (f"{'more' if abs(d) > TAIL else format(d, '+')}: {n}" for d, n in sorted(row.lsb.items()))
         lines.append(f"LSB, there - here: {', '.join(shown)}")
+    return lines
+
+
+def causes(found: Comparison) -> list[str]:
+    """Of the first difference, as far as they were looked for."""
+    row, lines = found.first, list[str]()
+    if row is None or row.relation != "exact":
+        return lines
     if found.exact_value is not None and set(row.lsb) <= {-1, 1}:
         lines += _exact_value(found.exact_value, row)
-    if row.relation == "exact":
-        lines += [f"cause: {cause}" for cause in found.causes] or ["cause: none of the known ones"]
+    lines += [f"cause: {cause}" for cause in found.causes]
+    if found.stopped:
+        lines.append(f"the search for causes was stopped {found.stopped}, with {found.tried} tried (--causes-for)")
+    elif not found.causes and found.tried is not None:
+        lines.append(f"cause: none of the known ones ({found.tried} were tried)")
     return lines
 
 
@@ -100,9 +130,10 @@ def _exact_value(found: ExactValue, row: Row) -> list[str]:
 
 
 def _verdict(found: Comparison) -> str:
-    exact = [row for row in found.rows if row.relation in ("exact", "floats", "form")]
-    real = [row for row in found.rows if row.relation == "real" and row.agreement is not None]
-    lines = []
+    rows = [row for row in found.rows if not row.echo or row.different or row.relation == "form"]
+    exact = [row for row in rows if row.relation in ("exact", "floats", "form")]
+    real = [row for row in rows if row.relation == "real" and row.agreement is not None]
+    lines = missing_lines(found.missing)
     if exact:
         different = len(found.different)
         lines.append(f"DIFFERENT: {different} of {len(exact)} tensors" if different else f"EQUAL: {len(exact)} tensors")
@@ -110,12 +141,13 @@ def _verdict(found: Comparison) -> str:
         worst = min(real, key=lambda row: row.agreement.sqnr if row.agreement else math.inf)
         assert worst.agreement is not None
         lines.append(f"integers beside floats: least SQNR {worst.agreement.sqnr:.1f} dB, of '{worst.here}'")
-    return joined(lines) or "nothing could be compared"
+    return joined(lines) if exact or real else joined([*lines, "nothing could be compared"])
 
 
 def to_json(found: Comparison) -> dict[str, Any]:
     first = found.first.here if found.first is not None else None
-    return {**sides(found), "tensors": [_row(row) for row in found.rows], "first": first, **explanation(found)}
+    rows = [_row(row) for row in found.rows]
+    return {**sides(found), "tensors": rows, "first": first, **missing(found.missing), **explanation(found)}
 
 
 def sides(found: Comparison) -> dict[str, Any]:
@@ -125,6 +157,11 @@ def sides(found: Comparison) -> dict[str, Any]:
         "only_here": found.lineup.alone_here,
         "only_there": found.lineup.alone_there,
     }
+
+
+def missing(found: Sequence[Missing]) -> dict[str, Any]:
+    """What had to be compared and wasn't."""
+    return {"not_compared": [{"side": m.side, "tensor": m.name, "output": m.is_output, "why": m.why} for m in found]}
 
 
 def explanation(found: Comparison) -> dict[str, Any]:
@@ -137,13 +174,17 @@ def explanation(found: Comparison) -> dict[str, Any]:
         },
         "causes": [
             {"label": c.label, "text": c.text, "operator": c.operator, "node": c.node, "reproduced": c.reproduced,
-             "size": c.size} for c in found.causes
+             "size": c.size, "complete": c.complete} for c in found.causes
         ],
+        "causes_tried": found.tried,
+        "causes_stopped": found.stopped or None,
     }  # fmt: skip
 
 
 def _row(row: Row) -> dict[str, Any]:
-    entry: dict[str, Any] = {"here": row.here, "there": row.there, "relation": row.relation, "elements": row.elements}
+    entry: dict[str, Any] = {
+        "here": row.here, "there": row.there, "relation": row.relation, "elements": row.elements, "input": row.echo,
+    }  # fmt: skip
     if row.different is not None:
         entry |= {"different": row.different, "index": list(row.index), "lsb": {str(d): n for d, n in row.lsb.items()}}
     if row.agreement is not None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from .agreement import Agreement
 
 if TYPE_CHECKING:
-    from .comparison import Comparison, Row
+    from .comparison import Comparison
+    from .requirement import Missing
+    from .rows import Row
 
 NOT_COMPARED = ("form", "unknown")
 
@@ -66,13 +68,14 @@ def badness(row: Row) -> tuple[float, float]:
 
 @dataclass
 class SamplesComparison:
-    """`tallies` in execution order. `example` is the comparison of sample `at`: of the first tensor that differs, that
-    with the most elements that do; None where nothing differs.
+    """`tallies` in execution order; `missing` is what wasn't compared in some sample. `example` is the comparison of
+    sample `at`: of the first tensor that differs, that with the most elements that do; None where nothing differs.
     """
 
     samples: int
     model: Comparison
     tallies: list[Tally]
+    missing: list[Missing] = field(default_factory=list)
     at: int | None = None
     example: Comparison | None = None
 
@@ -87,12 +90,15 @@ class ComparisonCollector:
     def __init__(self) -> None:
         self._tallies: dict[str, Tally] = {}
         self._model: Comparison | None = None
+        self._missing: dict[tuple[str, str], Missing] = {}
         self._samples = 0
 
     def add(self, sample: int, found: Comparison) -> None:
         if self._model is None:
             self._model = found
         self._samples += 1
+        for one in found.missing:
+            self._missing.setdefault((one.side, one.name), one)
         for row in found.rows:
             tally = self._tallies.get(row.here)
             if tally is None:
@@ -103,7 +109,9 @@ class ComparisonCollector:
     def done(self) -> SamplesComparison:
         """The tallies; `example` is left to who can compare a sample again."""
         assert self._model is not None
-        result = SamplesComparison(self._samples, self._model, list(self._tallies.values()))
+        result = SamplesComparison(
+            self._samples, self._model, list(self._tallies.values()), list(self._missing.values())
+        )
         if result.different:
             first = result.different[0]
             result.at = first.worst if first.worst_row.different else first.first

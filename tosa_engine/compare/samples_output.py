@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..text import joined
-from .output import explanation, finite, first_difference, heading, largest, sides
+from .output import causes, explanation, finite, first_difference, heading, largest, missing, missing_lines, sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +15,20 @@ if TYPE_CHECKING:
 
 
 def text(found: SamplesComparison) -> str:
-    lines = [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
+    return joined([*overview(found), *closing(found)])
+
+
+def overview(found: SamplesComparison) -> list[str]:
+    """What is known before causes are looked for."""
+    return [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
+
+
+def closing(found: SamplesComparison) -> list[str]:
+    """The first difference of the worst sample, its causes, and the verdict."""
+    lines = list[str]()
     if found.example is not None:
-        lines += ["", f"sample {found.at}:", *first_difference(found.example)]
-    return joined([*lines, "", *_verdict(found).split("\n")])
+        lines += ["", f"sample {found.at}:", *first_difference(found.example), *causes(found.example)]
+    return [*lines, "", *_verdict(found).split("\n")]
 
 
 def _table(tallies: Sequence[Tally]) -> list[str]:
@@ -35,7 +45,8 @@ def _table(tallies: Sequence[Tally]) -> list[str]:
         line = (
             f"{tally.here:{width}}  {tally.elements:9}  {mean:>9}  {lsb:>10}  {sqnr:>8}  {cosine:>8}  {_worst(tally)}"
         )
-        lines.append(f"{line.rstrip()}{'  ' + tally.note if tally.note else ''}")
+        note = "; ".join(filter(None, ["input" if tally.worst_row.echo else "", tally.note]))
+        lines.append(f"{line.rstrip()}{'  ' + note if note else ''}")
     return lines
 
 
@@ -48,9 +59,10 @@ def _worst(tally: Tally) -> str:
 
 
 def _verdict(found: SamplesComparison) -> str:
-    exact = [tally for tally in found.tallies if tally.relation in ("exact", "floats", "form")]
-    real = [tally for tally in found.tallies if tally.relation == "real" and tally.worst_row.agreement is not None]
-    lines = []
+    tallies = [tally for tally in found.tallies if not tally.worst_row.echo or tally.differing]
+    exact = [tally for tally in tallies if tally.relation in ("exact", "floats", "form")]
+    real = [tally for tally in tallies if tally.relation == "real" and tally.worst_row.agreement is not None]
+    lines = missing_lines(found.missing)
     if found.different:
         most = max(tally.differing for tally in found.different)
         lines.append(
@@ -63,7 +75,7 @@ def _verdict(found: SamplesComparison) -> str:
         assert worst.worst_row.agreement is not None
         least = f"{worst.worst_row.agreement.sqnr:.1f} dB, of '{worst.here}' in sample {worst.worst}"
         lines.append(f"integers beside floats: least SQNR {least}")
-    return joined(lines) or "nothing could be compared"
+    return joined(lines) if exact or real else joined([*lines, "nothing could be compared"])
 
 
 def to_json(found: SamplesComparison) -> dict[str, Any]:
@@ -75,6 +87,7 @@ def to_json(found: SamplesComparison) -> dict[str, Any]:
         "tensors": [_tally(tally) for tally in found.tallies],
         "first": first,
         "sample": found.at,
+        **missing(found.missing),
         **reason,
     }
 
@@ -83,6 +96,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
     row = tally.worst_row
     entry: dict[str, Any] = {
         "here": tally.here, "there": tally.there, "relation": tally.relation, "elements": tally.elements,
+        "input": row.echo,
     }  # fmt: skip
     worst: dict[str, Any] = {"sample": tally.worst}
     if tally.different is not None:

@@ -45,7 +45,22 @@ class Side:
             if self.graph
             else {}
         )
-        return [Named(name, self.form(name)[1], aliases.get(name, ())) for name in self.tensors]
+        forms = {name: self.form(name) for name in self.tensors}
+        return [Named(name, shape, aliases.get(name, ()), dtype) for name, (dtype, shape) in forms.items()]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of a model's inputs, which a dump can only echo."""
+        return list(self.graph.main.inputs) if self.graph is not None else []
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of what a model computes for its user."""
+        if self.graph is None:
+            return []
+        return [
+            name for name in dict.fromkeys(self.graph.main.outputs) if name in self.tensors and name not in self.inputs
+        ]
 
     def form(self, name: str) -> tuple[np.dtype[Any], Shape]:
         """The dtype and shape of a tensor, without reading it."""

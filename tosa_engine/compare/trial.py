@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 SLOW: Final = 1 << 22  # multiplications that the oracle takes too long for
 
 
+class OutOfTime(Exception):
+    """Hypotheses may be tested no longer."""
+
+
 class Trial:
     """The operators between tensors that agree and the first one, `target`, that doesn't.
 
@@ -41,6 +47,7 @@ class Trial:
         self.wanted = self.values[target]
         self.differs = np.asarray(self.wanted != got)
         self.steps = self._between(set(known))
+        self.until = math.inf  # of time.monotonic(), when computing anything again raises OutOfTime
 
     def _between(self, known: set[str]) -> list[Operator]:
         """In execution order, without constants."""
@@ -89,6 +96,8 @@ class Trial:
         """The output of an operator with other attributes, or other values of some arguments; None where that is an
         error of the graph or violates a REQUIRE: nobody computed it.
         """
+        if time.monotonic() > self.until:
+            raise OutOfTime
         try:
             graph, feeds = _alone(call, self.arguments(call) | changed, attributes or {})
             if macs_of(call.operator, self.block) > SLOW:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..trial import OutOfTime
 from . import layout, scale, tables, weights
 from .listed import HYPOTHESES, Hypothesis
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ...spec.table import Call
     from ..trial import Trial
 
-__all__ = ["HYPOTHESES", "Cause", "Hypothesis", "find"]
+__all__ = ["HYPOTHESES", "Cause", "Hypothesis", "Search"]
 FAMILIES = (scale, weights, tables, layout)  # importing them fills the list
 
 
@@ -41,24 +47,45 @@ class Cause:
         return f"{self.text}, in {self.operator} '{self.node}': reproduces {how} elements"
 
 
-def find(trial: Trial) -> list[Cause]:
-    """The causes that reproduce every element; where there is none, the one that explains most (at least half) of the
-    differing elements.
+class Search:
+    """Hypotheses put to the test one by one, from the target backwards, for at most so many seconds.
+
+    `tried` counts them; `out_of_time` says that not all were.
     """
-    found: list[Cause] = []
-    for call in trial.calls:
-        for one in HYPOTHESES:
-            if not one.concerns(call.spec):
+
+    def __init__(self, trial: Trial, seconds: float | None = None) -> None:
+        self.trial, self.tried, self.out_of_time = trial, 0, False
+        self._found: list[Cause] = []
+        trial.until = math.inf if seconds is None else time.monotonic() + seconds
+
+    def run(self, progress: Callable[[list[Call]], Iterable[Call]] = iter) -> None:
+        """`progress` goes over the operators."""
+        try:
+            for call in progress(self.trial.calls):
+                for one in HYPOTHESES:
+                    if one.concerns(call.spec):
+                        self._test(one, call)
+        except OutOfTime:
+            self.out_of_time = True
+
+    def _test(self, one: Hypothesis, call: Call) -> None:
+        trial = self.trial
+        for text, output in one.suspects(trial, call):
+            target = None if output is None else trial.target_if(call.operator.outputs[0], output)
+            self.tried += 1
+            if target is None or target.shape != trial.got.shape:
                 continue
-            for text, output in one.suspects(trial, call):
-                target = None if output is None else trial.target_if(call.operator.outputs[0], output)
-                if target is None or target.shape != trial.got.shape:
-                    continue
-                same = target == trial.got
-                counts = int(np.count_nonzero(same)), int(np.count_nonzero(same & trial.differs))
-                found.append(Cause(one.label, text, call.spec.name, call.operator.name, *counts, trial.got.size))
-    complete = [cause for cause in found if cause.complete]
-    best = max(found, key=lambda cause: cause.reproduced, default=None)
-    differing = int(np.count_nonzero(trial.differs))
-    enough = best is not None and 2 * best.explained >= differing and best.reproduced > trial.got.size - differing
-    return complete or ([best] if best is not None and enough else [])
+            same = target == trial.got
+            counts = int(np.count_nonzero(same)), int(np.count_nonzero(same & trial.differs))
+            self._found.append(Cause(one.label, text, call.spec.name, call.operator.name, *counts, trial.got.size))
+
+    def best(self) -> list[Cause]:
+        """The causes that reproduce every element; where there is none, the one that explains most (at least half) of
+        the differing elements.
+        """
+        complete = [cause for cause in self._found if cause.complete]
+        best = max(self._found, key=lambda cause: cause.reproduced, default=None)
+        differing = int(np.count_nonzero(self.trial.differs))
+        got = self.trial.got.size
+        enough = best is not None and 2 * best.explained >= differing and best.reproduced > got - differing
+        return complete or ([best] if best is not None and enough else [])
