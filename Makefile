@@ -93,7 +93,7 @@ bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/operators.py --json out/bench/operators.json
 	$(BENCH_VENV)/bin/python benchmarks/elementwise.py --json out/bench/elementwise.json
 
-$(VENV)/$(READY): EXTRAS := test,onnx
+$(VENV)/$(READY): EXTRAS := test,onnx,stablehlo
 $(CONFORMANCE_VENV)/$(READY): EXTRAS := test,conformance
 $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 $(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter

@@ -149,7 +149,15 @@ def test_a_package_among_the_front_ends_is_a_format(
     forget()
     (tmp_path / "net.toy").write_text("chains 3 2")
     try:
-        assert [one.name for one in formats.formats()] == ["Common IR", "NNEF", "ONNX", "toy", "TFLite", "TOSA"]
+        assert [one.name for one in formats.formats()] == [
+            "Common IR",
+            "NNEF",
+            "ONNX",
+            "toy",
+            "StableHLO",
+            "TFLite",
+            "TOSA",
+        ]
         assert load.load(tmp_path / "net.toy", upside_down=True).inputs[0].shape == (1, 2, 2, 3)
     finally:
         for name in [n for n in sys.modules if n.startswith("tosa_engine.frontends.shapes")]:
@@ -166,7 +174,8 @@ def test_a_format_that_cannot_be_used_is_named_where_it_may_be_missed(
     assert found.code == 2
     assert found.err == (
         f"error: can't tell what '{model}' is by its name: a model is a .cir.json file, an .nnef folder, "
-        "an .nnef.tgz or .tar, an .onnx file, a .tflite file, a .tosa or a .json file; "
+        "an .nnef.tgz or .tar, an .onnx file, an .mlir, .mlirbc, .jax, .hlo or .pb file, a .tflite file, "
+        "a .tosa or a .json file; "
         "the format 'gone' (no_such_module:FORMAT) can't be imported: "
         "No module named 'no_such_module'; the format 'odd' (toy_format:READS) is no tosa_engine.formats.Format\n"
     )

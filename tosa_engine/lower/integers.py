@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .elementary import chosen, compared, number
+from .. import types
+from .elementary import chosen, compared, number, plus
 from .views import shape_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ def _inside(g: Writer, amount: Tensor) -> Tensor:
 
 def _limited(g: Writer, amount: Tensor) -> Tensor:
     return g.binary("MINIMUM", g.binary("MAXIMUM", amount, number(g, 0, amount)), number(g, WORD - 1, amount))
+
+
+def tested(g: Writer, x: Tensor, low: int, high: int) -> Tensor:
+    """x itself, which every run tests to lie in low .. high: REQUIREs of sums that go to the ends of int32 and back."""
+    most, least = types.i32.maximum, types.i32.minimum
+    above, below = most - high, low - least
+    for amount in (above, -above, -below, below):
+        for part in (amount,) if abs(amount) <= most else (amount // 2, amount - amount // 2):
+            x = plus(g, x, part) if part else x
+    return x
 
 
 def constant_power(g: Writer, x: Tensor, exponent: int) -> Tensor:

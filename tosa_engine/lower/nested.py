@@ -101,6 +101,10 @@ class ModelWriter(Writer):
             self._read, self._seen = read
 
     @property
+    def in_region(self) -> bool:
+        return bool(self._regions)
+
+    @property
     def in_loop(self) -> bool:
         return any(one.loops for one in self._regions)
 

@@ -30,15 +30,15 @@ def interval(text: str) -> tuple[str, tuple[int, int]]:
 OPTIONS: Final = (
     SHAPE,
     Option(
-        "dim", "of ONNX and Common IR: the extent of a dimension that has a name; may be given several times",
+        "dim", "of ONNX, Common IR, StableHLO: the extent of a dimension that has a name; may be given several times",
         parse=dimension, metavar="NAME=N", repeated=True,
     ),
     Option(
-        "constant", "of ONNX and Common IR: an input is a constant, a number or an array; may be given several times",
+        "constant", "of ONNX, Common IR, StableHLO: an input is a constant, number or array; may be given often",
         parse=pair, metavar="INPUT=N|X.npy", repeated=True,
     ),
     Option(
-        "within", "of ONNX and Common IR: the range of an integer, which runs test; may be given several times",
+        "within", "of ONNX, Common IR, StableHLO: the range of an integer, which runs test; may be given several times",
         parse=interval, metavar="NAME=LOW,HIGH", repeated=True,
     ),
 )  # fmt: skip

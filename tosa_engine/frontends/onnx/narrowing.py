@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ... import types
 from ...errors import Unsupported, UsageError
 from ...graph import Composite
-from ...lower.elementary import plus
+from ...lower.integers import tested
 from ...ranges import PROVED, Analysis
 from ...ranges.interval import Interval, corners, mul
 from ...spec import bind_operator
@@ -56,10 +56,7 @@ def within(g: OnnxWriter, name: str, value: Value, reach: Reach) -> Value:
         raise UsageError(f"--within {name}={low},{high}: '{name}' is {value.element}, a range is LOW,HIGH of int32")
     g.bound(x, low, high)
     g.begin(f"{name}/within")
-    above, below = most - high, low - least
-    for amount in (above, -above, -below, below):
-        for part in (amount,) if abs(amount) <= most else (amount // 2, amount - amount // 2):
-            x = plus(g, x, part) if part else x
+    x = tested(g, x, low, high)
     return Value(value.element, value.shape, None, x)
 
 

@@ -1,0 +1,394 @@
+"""The tests of openxla/stablehlo, from a checkout, on our engine: totals by suite, type and operation.
+
+    python conformance/stablehlo.py CHECKOUT                  all tests
+    python conformance/stablehlo.py CHECKOUT sort scatter     those of these operations
+    python conformance/stablehlo.py CHECKOUT --suite dynamic  one of interpret, testdata, dynamic, quantized
+    python conformance/stablehlo.py CHECKOUT --list           a line for each test that doesn't pass
+    python conformance/stablehlo.py CHECKOUT --record         all tests, and STABLEHLO.md with the totals
+
+What a test gives to the operation that it is about are inputs of the graph, not constants; where the operation needs
+one ahead of a run, integers are constants. Where 64-bit integers could leave int32, the range of the test's data is
+told as a user would, with `--within`. A test passes where everything that it checks is within upstream's tolerance.
+What is refused is counted by reason; a wrong result or an error of any other kind is a failure, and the exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import stablehlo_page
+
+from tosa_engine import oracle
+from tosa_engine.errors import LevelError, Problems, TosaEngineError, Unsupported
+from tosa_engine.frontends.stablehlo.mapping import ModuleMapper, Scope
+from tosa_engine.frontends.stablehlo.module import Body, Function, Operation
+from tosa_engine.frontends.stablehlo.reading import Process
+from tosa_engine.passes import run_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tosa_engine.frontends.stablehlo.module import Module
+
+SUITES = {
+    "interpret": "stablehlo/tests/interpret", "testdata": "stablehlo/testdata", "dynamic": "stablehlo/testdata/dynamic",
+    "quantized": "stablehlo/testdata/quantized",
+}  # fmt: skip
+SECONDS = 120
+EXTENT = 3  # of dimensions that nothing binds
+TOLD = "with the ranges of its 64-bit inputs told"
+# what upstream allows: ULPs of expect_close, the difference of expect_almost_eq
+CLOSE = {"interpret": 1, "testdata": 3}
+ALMOST = {"interpret": 1e-4, "testdata": 1e-3}
+AROUND = ("stablehlo.constant", "stablehlo.custom_call", "func.call", "func.return", "stablehlo.return")
+
+
+@dataclass
+class Outcome:
+    suite: str
+    test: str
+    types: str
+    operations: tuple[str, ...]
+    verdict: str = "failed"  # passed, refused, failed
+    reason: str = ""
+    ulps: float = 0.0
+
+
+@dataclass
+class Check:
+    """What a test says of a value: that it equals another one, within `ulps` or `apart`."""
+
+    value: int
+    wanted: np.ndarray
+    ulps: float = 0.0
+    apart: float = 0.0
+
+
+@dataclass
+class Case:
+    suite: str
+    name: str
+    path: Path
+    shapes: dict[str, list[int]] = field(default_factory=dict)
+
+
+def cases(checkout: Path, suites: Sequence[str], folder: Path) -> Iterator[Case]:
+    """The tests of a checkout; those of tests/interpret are parts of files, rewritten into `folder`."""
+    for suite in suites:
+        for path in sorted((checkout / SUITES[suite]).rglob("*.mlir")):
+            if suite == "testdata" and path.parent.name != "testdata":
+                continue
+            if suite != "interpret":
+                yield Case(suite, path.stem, path)
+                continue
+            for number, text in enumerate(path.read_text(encoding="utf-8").split("// -----")):
+                made = folder / f"{path.stem}.{number}.mlir"
+                made.write_text(_with_calls(text), encoding="utf-8")
+                yield Case(suite, made.stem, made)
+
+
+SHORT = re.compile(
+    r"check\.(?P<kind>expect_\w+?)_const\s+(?P<value>%[\w#]+),\s*(?P<data>dense<.*?>)\s*(?P<extra>\{.*?\})?\s*:\s*"
+    r"(?P<type>tensor<[^\n]*>)", re.S,
+)  # fmt: skip
+PAIR = re.compile(
+    r"check\.(?P<kind>expect_\w+)\s+(?P<a>%[\w#]+),\s*(?P<b>%[\w#]+)\s*(?P<extra>\{.*?\})?\s*:\s*(?P<type>[^\n]*)"
+)
+
+
+def _with_calls(text: str) -> str:
+    """Checks as custom calls, which need no dialect of their own."""
+    count = 0
+
+    def of_constant(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        kind, name = found["type"].strip(), f"%wanted{count}"
+        return (
+            f"{name} = stablehlo.constant {found['data']} : {kind}\n"
+            f"  stablehlo.custom_call @check.{found['kind']}({found['value']}, {name}) {{has_side_effect = true}} : "
+            f"({kind}, {kind}) -> ()"
+        )
+
+    def of_pair(found: re.Match[str]) -> str:
+        kinds = found["type"].strip()
+        kinds = kinds.strip("()") if "," in kinds and kinds.startswith("(") else f"{kinds}, {kinds}"
+        return (
+            f"stablehlo.custom_call @check.{found['kind']}({found['a']}, {found['b']}) {{has_side_effect = true}} : "
+            f"({kinds}) -> ()"
+        )
+
+    return PAIR.sub(of_pair, SHORT.sub(of_constant, text))
+
+
+class Runner:
+    def __init__(self) -> None:
+        self.process = Process()
+
+    def run(self, case: Case) -> Outcome:
+        outcome = Outcome(case.suite, case.name, "", ())
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.alarm(SECONDS)
+        try:
+            module = self.read(case)
+            outcome.types, outcome.operations = types_of(module), operations_of(module)
+            self._judge(case, module, outcome)
+        except TosaEngineError as problem:
+            each = problem.problems if isinstance(problem, Problems) else [problem]
+            beyond = all(isinstance(one, LevelError) for one in each)
+            refused = problem.exit_code == 5 or beyond
+            outcome.verdict = "refused" if refused else "failed"
+            outcome.reason = f"{'' if refused else type(problem).__name__ + ': '}{str(problem).splitlines()[0]}"
+        except Exception as crash:  # noqa: BLE001  # a crash is what this looks for
+            outcome.verdict, outcome.reason = "failed", f"CRASH {type(crash).__name__}: {crash}"
+        finally:
+            signal.alarm(0)
+        return outcome
+
+    def read(self, case: Case) -> Module:
+        if case.suite != "dynamic":
+            return self.process.read(case.path)
+        return self.process.read(case.path, unbound=EXTENT)
+
+    def _judge(self, case: Case, module: Module, outcome: Outcome) -> None:
+        tolerance = "interpret" if case.suite == "interpret" else "testdata"
+        problem: TosaEngineError | None = None
+        for fixed in (False, True):
+            try:
+                graph, feeds, checks, told = graph_of(module, case.name, fixed, tolerance)
+                break
+            except Unsupported as refused:
+                if fixed or "must be known" not in str(refused):
+                    raise
+                problem = refused
+        else:
+            assert problem is not None
+            raise problem
+        found = oracle.run(graph, feeds)
+        outcome.verdict, outcome.reason = "passed", told
+        for name, check in zip(graph.main.outputs, checks, strict=True):
+            difference, ulps = compared(found[name], check)
+            outcome.ulps = max(outcome.ulps, ulps)
+            if difference:
+                outcome.verdict, outcome.reason = "failed", difference
+        if not checks:
+            outcome.verdict, outcome.reason = "passed", "it checks nothing"
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"more than {SECONDS} s")
+
+
+def types_of(module: Module) -> str:
+    """The class of a test: its least common type."""
+    names = {
+        str(kind.element or kind.text) for body in bodies(module) for op in body.operations for _, kind in op.results
+    }
+    for kind, members in CLASSES:
+        if any(any(one in name for one in members) for name in names):
+            return kind
+    return "native"
+
+
+CLASSES = (
+    ("f64 and complex", ("f64", "complex")), ("quantized", ("quant",)), ("64-bit integers", ("i64",)),
+    ("unsigned", ("ui8", "ui16", "ui32")), ("sub-byte", ("i4", "i2")),
+)  # fmt: skip
+
+
+def bodies(module: Module) -> Iterator[Body]:
+    for function in module.functions.values():
+        if function is not module.functions.get("expected"):
+            yield from _all(function.body)
+
+
+def _all(body: Body) -> Iterator[Body]:
+    yield body
+    for op in body.operations:
+        for region in op.regions:
+            yield from _all(region)
+
+
+def operations_of(module: Module) -> tuple[str, ...]:
+    names = {op.name for body in bodies(module) for op in body.operations if op.name not in AROUND}
+    return tuple(sorted(names))
+
+
+def graph_of(module: Module, file: str, fixed: bool, tolerance: str) -> tuple[Any, dict[str, Any], list[Check], str]:
+    """The graph of a test, the arrays of its inputs, and what it checks of its outputs."""
+    main = module.main
+    known: dict[int, np.ndarray] = {}
+    arguments, names, feeds, operations, checks = [], [], {}, [], []
+    consumed = _checked_constants(main.body)
+    for op in main.body.operations:
+        target = str(op.attributes.get("call_target_name", op.attributes.get("callee", "")))
+        given = _arrays(module, op, known)
+        if given is not None:
+            for (number, kind), array in zip(op.results, given, strict=True):
+                known[number] = array
+                element = kind.element
+                integer = element is not None and not element.is_float
+                data = element is not None and array.size and number not in consumed and not (fixed and integer)
+                if data and target != "@expected":
+                    name = f"input{len(names)}"
+                    names.append(name)
+                    arguments.append((number, kind))
+                    feeds[name] = array
+                else:
+                    value = {"value": array}
+                    operations.append(Operation("stablehlo.constant", [], [(number, kind)], value, []))
+            continue
+        if target.startswith("check."):
+            checks.append(_check(op, target, known, tolerance))
+            for number, kind in op.results:
+                value = {"value": np.ones(kind.shape, bool)}
+                operations.append(Operation("stablehlo.constant", [], [(number, kind)], value, []))
+            continue
+        operations.append(op)
+    operations[-1] = replace(operations[-1], operands=[check.value for check in checks])
+    body = Body([*main.body.arguments, *arguments], operations)
+    function = Function([*main.names, *names], [], body)
+    made = replace(module, functions={**module.functions, module.entry: function})
+    told = ""
+    try:
+        graph = ModuleMapper(made, file).graph()
+    except TosaEngineError as problem:
+        if "--within" not in str(problem):
+            raise
+        wide = {name: a for name, a in feeds.items() if a.dtype.name in ("int64", "uint64")}
+        ranges = {name: (int(a.min()), int(a.max())) for name, a in wide.items()}
+        graph, told = ModuleMapper(made, file, ranges).graph(), TOLD
+    graph = run_pipeline(graph)
+    ports = {port.name: port for port in graph.inputs}
+    return graph, {name: as_port(feeds[name], port) for name, port in ports.items()}, checks, told
+
+
+def _checked_constants(body: Body) -> set[int]:
+    """Constants that only say what is expected."""
+    wanted = {
+        number
+        for op in body.operations
+        if str(op.attributes.get("call_target_name", "")).startswith("check.")
+        for number in op.operands
+    }
+    used = {n for op in body.operations if op.name in ("stablehlo.while",) for n in op.operands}
+    return wanted - used
+
+
+def _arrays(module: Module, op: Operation, known: dict[int, np.ndarray]) -> list[np.ndarray] | None:
+    """The results of a constant, and of functions that give constants."""
+    if op.name == "stablehlo.constant":
+        found = op.attributes.get("value")
+        return None if found is None else [found]
+    if op.name != "func.call" or op.operands:
+        return None
+    name = str(op.attributes["callee"]).removeprefix("@")
+    if name not in ("inputs", "expected"):
+        return None
+    mapper = ModuleMapper(module, name)
+    values = Scope(mapper, []).run(module.functions[name].body, [])
+    if any(value.data is None for value in values):
+        return None
+    return [np.asarray(value.data) for value in values]
+
+
+def _check(op: Operation, target: str, known: dict[int, np.ndarray], tolerance: str) -> Check:
+    value, wanted = op.operands[:2]
+    if target == "check.eq" and value in known and wanted not in known:
+        value, wanted = wanted, value
+    if wanted not in known:
+        raise Unsupported(f"{target} of what no constant says")
+    array = known[wanted]
+    if "almost" in target:
+        return Check(value, array, apart=ALMOST[tolerance])
+    if "close" in target:
+        return Check(value, array, ulps=CLOSE[tolerance])
+    return Check(value, array)
+
+
+def as_port(values: Any, port: Any) -> Any:
+    """Values in the port's format: 64-bit integers in 32, unsigned ones by their bits."""
+    wanted = port.dtype.storage
+    if values.dtype.kind == "u" and values.dtype.itemsize == wanted.itemsize:
+        return np.array(values).view(wanted)
+    if values.dtype.itemsize == 8 and values.dtype.kind in "iu":
+        low, high = int(values.min()), int(values.max())
+        if low < -(1 << 31) or high >= 1 << 31:
+            raise Unsupported(f"the test's data go from {low} to {high}, beyond int32")
+    return np.array(values).astype(wanted)
+
+
+def compared(found: Any, check: Check) -> tuple[str, float]:
+    """What is wrong, and by how many ULP floats differ."""
+    wanted = check.wanted
+    if tuple(found.shape) != tuple(wanted.shape):
+        return f"shape {list(found.shape)}, not {list(wanted.shape)}", 0.0
+    if wanted.dtype.kind == "u" and found.dtype.itemsize == wanted.dtype.itemsize:
+        found = found.view(wanted.dtype)
+    if wanted.dtype.kind in "iub":
+        same = np.asarray(found).astype(object) == wanted.astype(object)
+        return ("" if same.all() else f"{int((~same).sum())} of {same.size} elements differ"), 0.0
+    ulps = distance(found, wanted)
+    ours, theirs = np.asarray(found, np.float64), wanted.astype(np.float64)
+    with np.errstate(all="ignore"):
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        apart = same | (np.abs(ours - theirs) <= check.apart) if check.apart else same
+    good = apart | (ulps <= check.ulps)
+    worst = float(ulps.max(initial=0.0))
+    return (
+        "" if good.all() else f"{int((~good).sum())} of {good.size} elements differ, by up to {worst:.0f} ULP"
+    ), worst
+
+
+def distance(found: Any, wanted: np.ndarray) -> np.ndarray:
+    """How many numbers of the format lie between; infinity where one of them isn't finite and the other is."""
+    bits = {8: np.int64, 4: np.int32, 2: np.int16, 1: np.int8}[wanted.dtype.itemsize]
+    ordered = []
+    for one in (np.asarray(found).astype(wanted.dtype), wanted):
+        raw = np.ascontiguousarray(one).view(bits).astype(np.int64)
+        ordered.append(np.where(raw < 0, -(raw & np.int64(np.iinfo(bits).max)), raw))
+    gap: np.ndarray = np.abs(ordered[0].astype(np.float64) - ordered[1])
+    real = [np.isfinite(np.asarray(one).astype(np.float64)) for one in (found, wanted)]
+    nan = [np.isnan(np.asarray(one).astype(np.float64)) for one in (found, wanted)]
+    gap = np.where(nan[0] & nan[1], 0.0, gap)
+    return np.where((real[0] == real[1]) | (gap == 0), gap, np.inf)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("checkout", type=Path, help="a checkout of openxla/stablehlo")
+    parser.add_argument("operations", nargs="*", metavar="OPERATION")
+    parser.add_argument("--suite", choices=sorted(SUITES), action="append")
+    parser.add_argument("--list", action="store_true", help="a line for each test that doesn't pass")
+    parser.add_argument("--record", action="store_true", help="write STABLEHLO.md; takes no operations and suites")
+    args = parser.parse_args(arguments)
+    if args.record and (args.operations or args.suite):
+        parser.error("--record is for all tests")
+    outcomes, runner, start = [], Runner(), time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases(args.checkout, args.suite or list(SUITES), Path(folder)):
+            if args.operations and not any(case.name.startswith(op) for op in args.operations):
+                continue
+            outcomes.append(runner.run(case))
+            if args.list and outcomes[-1].verdict != "passed":
+                one = outcomes[-1]
+                print(f"{one.verdict} {one.suite}/{one.test} ({one.types}): {one.reason}", flush=True)
+    for line in stablehlo_page.totals(outcomes):
+        print(line)
+    print(f"{time.monotonic() - start:.0f} s")
+    if args.record:
+        stablehlo_page.write(outcomes)
+    return 1 if any(one.verdict == "failed" for one in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

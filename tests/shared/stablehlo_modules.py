@@ -1,0 +1,51 @@
+"""Modules of StableHLO as text: read in one process for all tests, mapped, and run on the oracle."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tosa_engine import oracle
+from tosa_engine.frontends.stablehlo.mapping import ModuleMapper
+from tosa_engine.frontends.stablehlo.reading import Process
+from tosa_engine.passes import run_pipeline
+
+if TYPE_CHECKING:
+    from tosa_engine.graph import Graph
+
+needs_jaxlib = pytest.mark.skipif(
+    importlib.util.find_spec("jaxlib") is None, reason="reading StableHLO needs the extra 'stablehlo'"
+)
+_PROCESS = Process()
+
+
+def graph(text: str, *, suffix: str = ".mlir", within: Any = None, **request: Any) -> Graph:
+    """The graph of a module."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{suffix}"
+        path.write_text(text, encoding="utf-8")
+        module = _PROCESS.read(path, **request)
+    return run_pipeline(ModuleMapper(module, path.name, within).graph())
+
+
+def main(arguments: str, body: str, result: str) -> str:
+    """A module with one function: `body` gives %out, whose type is `result`."""
+    return f"func.func @main({arguments}) -> {result} {{\n{body}\nreturn %out : {result}\n}}"
+
+
+def run(text: str, *arrays: Any, **options: Any) -> list[Any]:
+    """The outputs of a module for arrays in the order of its inputs; unsigned ones go by their bits."""
+    made = graph(text, **options)
+    feeds = {}
+    for port, array in zip(made.inputs, arrays, strict=True):
+        values = np.asarray(array)
+        wanted = port.dtype.storage
+        same = values.dtype.kind == "u" and values.dtype.itemsize == wanted.itemsize
+        feeds[port.name] = values.view(wanted) if same else values.astype(wanted)
+    found = oracle.run(made, feeds)
+    return [found[name] for name in made.main.outputs]
