@@ -80,7 +80,7 @@ def test_the_first_difference_and_the_histogram(command, folder: Path) -> None:
     assert "first difference: 'block1/scaled' at [0, 1, 2, 3]: -4 here, -3 there; 25 of 96 elements differ" in (
         outcome.out
     )
-    assert "LSB, there - here: more: 24, +1: 1" in outcome.out
+    assert "LSB, there - here: beyond -8: 24, +1: 1" in outcome.out
     assert outcome.out.splitlines()[-1] == "DIFFERENT: 2 of 3 tensors"
 
 

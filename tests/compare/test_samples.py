@@ -84,6 +84,7 @@ def test_the_text_shows_the_worst_sample(command, folder: Path) -> None:
         "",
         "sample 4:",
         "first difference: 'negative' at [0, 0, 1]: -30 here, -31 there; 5 of 12 elements differ",
+        "where: 56 % of channels 1-3",
         "LSB, there - here: -1: 5",
         "cause: none of the known ones (0 were tried)",
         "",

@@ -111,10 +111,10 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.compare": (
-        ("agreement", "arrays", "dumps", "forms", "names", "pairs", "rounding", "trial"),
+        ("agreement", "arrays", "dumps", "forms", "names", "isolation", "pairs", "rounding", "trial", "where"),
         ("causes", "sides"),
         ("exact", "rows"),
-        ("requirement",),
+        ("explanation", "requirement"),
         ("comparison",),
         ("samples_comparison",),
         ("output",),

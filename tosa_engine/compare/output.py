@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .comparison import Comparison
     from .exact import ExactValue
+    from .explanation import Explanation
     from .requirement import Missing
     from .rows import Row
     from .samples_comparison import Tally
@@ -91,26 +92,51 @@ def first_difference(found: Comparison) -> list[str]:
     here, there = row.values
     where = f"'{row.here}' at {list(row.index)}: {here} here, {there} there"
     lines = [f"first difference: {where}; {row.different} of {row.elements} elements differ"]
+    if row.where:
+        lines.append(f"where: {row.where}")
     if row.echo:
         lines.append("this is an input: the sides are of other samples, or one of them reads it in another way")
     if row.lsb:
-        shown = (f"{'more' if abs(d) > TAIL else format(d, '+')}: {n}" for d, n in sorted(row.lsb.items()))
+        shown = (f"{_by(d)}: {n}" for d, n in sorted(row.lsb.items()))
         lines.append(f"LSB, there - here: {', '.join(shown)}")
     return lines
 
 
+def _by(lsb: int) -> str:
+    return f"beyond {TAIL if lsb > 0 else -TAIL:+}" if abs(lsb) > TAIL else format(lsb, "+")
+
+
 def causes(found: Comparison) -> list[str]:
-    """Of the first difference, as far as they were looked for."""
-    row, lines = found.first, list[str]()
-    if row is None or row.relation != "exact":
-        return lines
-    if found.exact_value is not None and set(row.lsb) <= {-1, 1}:
-        lines += _exact_value(found.exact_value, row)
-    lines += [f"cause: {cause}" for cause in found.causes]
-    if found.stopped:
-        lines.append(f"the search for causes was stopped {found.stopped}, with {found.tried} tried (--causes-for)")
-    elif not found.causes and found.tried is not None:
-        lines.append(f"cause: none of the known ones ({found.tried} were tried)")
+    """Of the first difference, and of others that aren't passed on, as far as they were looked for."""
+    lines = list[str]()
+    for i, one in enumerate(found.explanations):
+        if i:
+            lines += ["", *_own_fault(one.row)]
+        lines += _explained(one)
+    lines += [
+        f"'{row.here}' differs, but what reads it agrees: this tensor is wrong in the dump alone"
+        for row in found.rows if row.dump_fault
+    ]  # fmt: skip
+    passed = sum(row.local == 0 for row in found.different)
+    if passed:
+        lines.append(f"{passed} of the tensors that differ are right for what they were computed from")
+    return lines
+
+
+def _own_fault(row: Row) -> list[str]:
+    text = f"another difference: '{row.here}' has {row.local} elements that aren't what the other side's tensors give"
+    return [text, f"where: {row.where}"] if row.where else [text]
+
+
+def _explained(one: Explanation) -> list[str]:
+    lines = list[str]()
+    if one.exact_value is not None and set(one.row.lsb) <= {-1, 1}:
+        lines += _exact_value(one.exact_value, one.row)
+    lines += [f"cause: {cause}" for cause in one.causes]
+    if one.stopped:
+        lines.append(f"the search for causes was stopped {one.stopped}, with {one.tried} tried (--causes-for)")
+    elif not one.causes:
+        lines.append(f"cause: none of the known ones ({one.tried} were tried)")
     return lines
 
 
@@ -165,8 +191,16 @@ def missing(found: Sequence[Missing]) -> dict[str, Any]:
 
 
 def explanation(found: Comparison) -> dict[str, Any]:
-    """What may have caused the first difference."""
-    value = found.exact_value
+    """What may have caused the first difference, and the `others` that aren't passed on."""
+    if not found.explanations:
+        return {"exact": None, "causes": [], "causes_tried": None, "causes_stopped": None, "others": []}
+    first, *others = found.explanations
+    told = [{"here": one.row.here, "there": one.row.there, **_explanation(one)} for one in others]
+    return {**_explanation(first), "others": told}
+
+
+def _explanation(one: Explanation) -> dict[str, Any]:
+    value = one.exact_value
     return {
         "exact": None if value is None else {
             "index": list(value.index), "value": str(value.exact), "tie": value.is_tie,
@@ -174,10 +208,10 @@ def explanation(found: Comparison) -> dict[str, Any]:
         },
         "causes": [
             {"label": c.label, "text": c.text, "operator": c.operator, "node": c.node, "reproduced": c.reproduced,
-             "size": c.size, "complete": c.complete} for c in found.causes
+             "size": c.size, "complete": c.complete} for c in one.causes
         ],
-        "causes_tried": found.tried,
-        "causes_stopped": found.stopped or None,
+        "causes_tried": one.tried,
+        "causes_stopped": one.stopped or None,
     }  # fmt: skip
 
 
@@ -187,6 +221,7 @@ def _row(row: Row) -> dict[str, Any]:
     }  # fmt: skip
     if row.different is not None:
         entry |= {"different": row.different, "index": list(row.index), "lsb": {str(d): n for d, n in row.lsb.items()}}
+        entry |= {"where": row.where or None, "local": row.local, "dump_fault": row.dump_fault}
     if row.agreement is not None:
         entry |= {"sqnr": finite(row.agreement.sqnr), "cosine": row.agreement.cosine}
         entry |= {"largest_lsb": row.agreement.largest} if row.relation == "real" else {}

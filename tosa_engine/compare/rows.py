@@ -12,6 +12,7 @@ from ..types import count
 from .agreement import Agreement
 from .arrays import Tolerance, equal
 from .forms import in_form_of, whole_numbers
+from .where import where
 
 if TYPE_CHECKING:
     from ..graph import QParams
@@ -26,7 +27,9 @@ class Row:
     """One tensor of both sides. `relation`: `exact` of integers, `floats`, `real` (integers beside floats), `form`
     where dtypes or shapes don't go together, or `unknown` where nothing can be said; `note` says why.
 
-    `echo`: it is an input of a model, which the other side only repeats.
+    `echo`: it is an input of a model, which the other side only repeats. `where` says in words which elements differ,
+    `local` how many do if the model computes them from the other side's tensors; `dump_fault`: it is wrong in the dump
+    alone, since what was computed from it is right.
 
     `different` counts elements that differ: by bits, of floats beyond the tolerance; None for `real`.
     """
@@ -42,6 +45,9 @@ class Row:
     agreement: Agreement | None = None
     note: str = ""
     echo: bool = False
+    where: str = ""
+    local: int | None = None
+    dump_fault: bool = False
 
 
 def compared(name: str, other: str, here: Side, there: Side, tolerance: Tolerance) -> Row:
@@ -106,3 +112,4 @@ def _differences(row: Row, a: Array, b: Array, different: Array) -> None:
     if row.different:
         row.index = tuple(int(i) for i in np.argwhere(different)[0])
         row.values = a[row.index].item(), b[row.index].item()
+        row.where = where(different)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,15 +47,15 @@ class Cause:
 
 
 class Search:
-    """Hypotheses put to the test one by one, from the target backwards, for at most so many seconds.
+    """Hypotheses put to the test one by one, from the target backwards, `until` a moment of `time.monotonic`.
 
     `tried` counts them; `out_of_time` says that not all were.
     """
 
-    def __init__(self, trial: Trial, seconds: float | None = None) -> None:
+    def __init__(self, trial: Trial, until: float = math.inf) -> None:
         self.trial, self.tried, self.out_of_time = trial, 0, False
         self._found: list[Cause] = []
-        trial.until = math.inf if seconds is None else time.monotonic() + seconds
+        trial.until = until
 
     def run(self, progress: Callable[[list[Call]], Iterable[Call]] = iter) -> None:
         """`progress` goes over the operators."""
