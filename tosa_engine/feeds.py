@@ -31,7 +31,11 @@ class Gate:
             return False
         for name, dtype, shape in self._forms:
             array = feeds.get(name)
-            if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+            if (
+                type(array) is not np.ndarray
+                or array.shape != shape
+                or (array.dtype is not dtype and array.dtype != dtype)
+            ):
                 return False
         return True
 

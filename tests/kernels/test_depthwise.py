@@ -16,7 +16,10 @@ from vector_units import UNITS
 
 from tosa_engine import oracle, types
 from tosa_engine.kernels import work
+from tosa_engine.kernels.depthwise import places
+from tosa_engine.kernels.depthwise.one_row import geometry_of_row, is_row
 from tosa_engine.kernels.depthwise.packing import groups_of
+from tosa_engine.kernels.tile.turn import turn
 from tosa_engine.plan import expand, make_plan
 
 if TYPE_CHECKING:
@@ -219,6 +222,39 @@ def test_few_channels_are_those_of_several_pixels(
         assert step.work is not None
         narrow = step.work.bind.__qualname__.startswith("depthwise_narrow.")
         assert narrow == (variant != "generic")
+
+
+ROW_KERNELS = [(2, 1, 1, 9), (3, 2, 1, 8), (9, 1, 1, 13), (9, 2, 1, 7), (5, 3, 2, 6), (8, 1, 3, 5), (17, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("variant", UNITS)
+def test_a_row_takes_its_quads_along_itself(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so does a column, which is computed as one."""
+    monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
+    alone = Axis(1, 1, 1, 1, 0, 0)
+    for i, (kernel, stride, dilation, outputs) in enumerate(ROW_KERNELS):
+        reach = (kernel - 1) * dilation
+        for before, after in ((0, 0), (reach // 2, reach - reach // 2), (0, reach)):
+            along = Axis(kernel, stride, dilation, outputs, before, after)
+            if along.size < 1:
+                continue
+            across = (alone, along) if i % 2 else (along, alone)
+            layer = Layer(
+                *across, (16, 48, 96, 150)[i % 4], 1, 1 + i % 2, (-128, 7)[i % 2], (0, 3)[i % 3 == 2],
+                behind=BEHIND[i % 3], double=i % 4 < 2, seed=i,
+            )  # fmt: skip
+            check(layer, 1 + i % 3)
+
+
+def test_a_row_takes_a_quarter_of_the_products() -> None:
+    """Its quads are full: 9 positions are three columns of four rows."""
+    call = Layer(Axis(9, 2, 1, 30, 4, 4), Axis(1, 1, 1, 1, 0, 0), 96).graph()
+    (step,) = make_plan(expand(call)).steps
+    found = turn(step.calls[0])
+    assert is_row(found)
+    g, distances = geometry_of_row(found)
+    assert g[places.TAPS] == len(distances) == 3
+    assert g[places.COLUMNS] == 29 * 2 + 2 * 4 + 1
 
 
 @pytest.mark.parametrize("shift", [33, 34, 45, 50, 52, 54, 56, 60, 62])

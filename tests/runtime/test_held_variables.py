@@ -21,10 +21,11 @@ from tosa_engine.plan import expand, make_plan
 from tosa_engine.plan.describe import describe
 from tosa_engine.probe import Probe
 from tosa_engine.runtime import workspace
+from tosa_engine.runtime.direct import Direct
 from tosa_engine.state import Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tosa_engine.graph import Graph, Tensor
     from tosa_engine.types import Array
@@ -262,13 +263,13 @@ def test_an_interrupt_during_the_walk_changes_nothing(monkeypatch: pytest.Monkey
     session = Session(graph_of(window), 1)
     session.run(None, feed(1))
     state = session.state()["v"].tolist()
-    walked = session._team.walk
+    run = Direct.run
 
-    def interrupted(*arguments: object) -> None:
-        walked(*arguments)  # type: ignore[arg-type]
+    def interrupted(self: Direct, feeds: Mapping[str, Array]) -> list[Array]:
+        run(self, feeds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session._team, "walk", interrupted)
+    monkeypatch.setattr(Direct, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.run(None, feed(2))
     assert session.state()["v"].tolist() == state

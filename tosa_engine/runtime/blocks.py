@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..state import Variables
+from .direct import Direct
 from .held import HeldVariables
 from .team import walk
 from .workspace import Workspace
@@ -24,6 +25,8 @@ class Blocks:
     """What one run at a time needs: the workspace of the `main` block, and what its operators find around them, which
     are its variables and the regions of its graph. These are walked by the thread that needs them.
 
+    `direct` is how the whole runs where that is one walk, once `directly` has found that out.
+
     `failed` has to raise what a region's step that saw a REQUIRE fail stands for; `after` is called behind every step
     of a region that wrote a kept tensor, and so is `look`, with the region's name, and once at the region's start.
     """
@@ -36,7 +39,14 @@ class Blocks:
         self.look: Look | None = None
         self.main = Workspace(plan, workers, self)
         self.held = HeldVariables(plan, self.main.view)
+        self.direct: Direct | None = None
         self._regions: dict[str, Workspace] = {}
+
+    def directly(self, inputs: Sequence[str], outputs: Sequence[str]) -> Direct | None:
+        """How the graph runs with these inputs and outputs where nothing is to be done but one walk."""
+        if self.direct is None and Direct.suits(self.main):
+            self.direct = Direct(self.main, inputs, outputs)
+        return self.direct
 
     def workspace(self, region: str) -> Workspace:
         """The workspace of a region: no region runs itself."""

@@ -48,7 +48,8 @@ class HeldVariables:
 
     def end_run(self) -> None:
         """The run has ended well: they hold what was written."""
-        walk(self._writes, _nothing)
+        if self._writes.parts:
+            walk(self._writes, _nothing)
 
 
 def _nothing(step: Step) -> None:

@@ -110,9 +110,10 @@ class Program:
 
 
 def _compiled_walk() -> Callable[..., int]:
+    from ..kernels._jit import callable_with
     from ..kernels.walk import walk
 
-    return walk.walk
+    return callable_with(walk.walk, 0, 0, 0, 0, 0, 0)
 
 
 def _state(rows: int, workers: int) -> Array:

@@ -104,6 +104,7 @@ class Session:
         self._target = target
         self._level = (target or Target()).level
         self._variables = SessionVariables()
+        self._can_be_direct = not checked  # until a run finds that it isn't one walk
         self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
 
     def run(
@@ -122,8 +123,13 @@ class Session:
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
         """
-        wanted = self._names if names is None else self._wanted(names)
-        if names is not None or not self._gate.lets(feeds):
+        fine = names is None and self._gate.lets(feeds)
+        if fine and not probes and self._can_be_direct:
+            outputs = self._run_directly(feeds)
+            if outputs is not None:
+                return outputs
+        wanted = self._wanted(names)
+        if not fine:
             self._check(wanted, feeds, self._fed)
         if not probes and not self.checked:
             found = self._run(self._plain, wanted, feeds, ())
@@ -136,6 +142,21 @@ class Session:
         if found is None:
             raise self._violation(wanted, feeds)
         return found
+
+    def _run_directly(self, feeds: Mapping[str, Array]) -> list[Array] | None:
+        """All outputs where the whole run is one walk of one worker; else None."""
+        prepared = self._plain
+        blocks = prepared.borrow(self.threads)
+        try:
+            direct = blocks.direct or blocks.directly([t.name for t in self._fed], self._names)
+            if direct is None:
+                self._can_be_direct = False
+                return None
+            if self._stateful:
+                return self._variables.during_run(blocks, lambda: direct.run(feeds))
+            return direct.run(feeds)
+        finally:
+            prepared.give_back(blocks)
 
     @cached_property
     def _plain(self) -> Prepared:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         JIT,
         LLVM,
         cache_folder,
+        callable_with,
         described,
         entry,
         features,
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
 
 __all__ = [
-    "JIT", "LLVM", "cache_folder", "described", "entry", "features", "few_of", "has", "inline", "intrinsic", "ir",
-    "is_compiled", "jit", "lanes_of", "masks", "native", "numba_types", "panels_of", "rows_of", "unkept", "watch",
-    "words",
+    "JIT", "LLVM", "cache_folder", "callable_with", "described", "entry", "features", "few_of", "has", "inline",
+    "intrinsic", "ir", "is_compiled", "jit", "lanes_of", "masks", "native", "numba_types", "panels_of", "rows_of",
+    "unkept", "watch", "words",
 ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ OWN: Final = "__of_"  # begins what tells functions apart that differ in what th
 NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # no calls from Python or C
 
 __all__ = [
-    "JIT", "cache_folder", "described", "entry", "features", "few_of", "has", "inline", "is_compiled", "jit",
-    "lanes_of", "masks", "native", "panels_of", "rows_of", "unkept", "watch", "words",
+    "JIT", "cache_folder", "callable_with", "described", "entry", "features", "few_of", "has", "inline", "is_compiled",
+    "jit", "lanes_of", "masks", "native", "panels_of", "rows_of", "unkept", "watch", "words",
 ]  # fmt: skip
 
 if JIT:
@@ -121,6 +121,18 @@ def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
     returned = without_literals(compiled.signature.return_type)
     assert returned == numba_types.int64, f"{function} returns {returned}"
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+def callable_with(function: Callable[..., R], *arguments: Any) -> Callable[..., R]:
+    """A compiled function for arguments of these types alone: Python calls it without looking for the types."""
+    if not is_compiled(function):
+        return function
+    typeof: Any = numba.typeof
+    kernel: Any = function
+    kinds = tuple(typeof(argument) for argument in arguments)
+    kernel.compile(kinds)
+    found: Callable[..., R] = kernel.overloads[kinds].entry_point
+    return found
 
 
 def is_compiled(function: object) -> bool:

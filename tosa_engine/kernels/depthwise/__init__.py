@@ -6,6 +6,6 @@ a column. Where there are fewer channels than a vector has, some neighbouring pi
 Weights and scales lie in the order in which the units read them, group after group.
 
 Read: `places` (layouts and the geometry's places), `quads`, `quad_sums` (a tile in plain code), `quad_tiles` (the same
-for vector units, and its end in registers), `loops`, `packing`, `prepare`; then `narrow_loops` and `narrow` for few
-channels, `pixel_loops` and `pixel` for one output pixel.
+for vector units, and its end in registers), `loops`, `packing`, `prepare`; then `one_row`, `narrow_loops` and `narrow`
+for few channels, `pixel_loops` and `pixel` for one output pixel.
 """

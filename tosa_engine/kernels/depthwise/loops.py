@@ -14,6 +14,8 @@ from .._jit import inline, jit
 from ..scale.accumulators import scale_rows
 from ..scale.places import NR
 from .places import (  # fmt: skip
+    APART,
+    BEFORE,
     BLOCKS,
     BY_CHUNKS,
     CHANNEL,
@@ -29,6 +31,7 @@ from .places import (  # fmt: skip
     IN_HEIGHT,
     IN_WIDTH,
     LEFT,
+    LENGTH,
     LINES,
     NUMBERS,
     PITCH,
@@ -37,6 +40,7 @@ from .places import (  # fmt: skip
     QUADS,
     REACH,
     REPEAT,
+    ROW_BYTES,
     ROW_STEP,
     ROWS,
     SIZE,
@@ -85,6 +89,27 @@ def stage(x: Array, g: Array, rows: Array, channel: int, width: int, staged: Arr
 
 
 @inline
+def fill(part: Array, value: int) -> None:
+    for i in range(len(part)):
+        part[i] = value
+
+
+@jit
+def copy_row(x: Array, pad: int, g: Array, image: int, copied: Array, starts: Array) -> None:
+    """The row of an image with its padding, and where the rows of its quads start."""
+    depth = g[DEPTH]
+    first, end = g[BEFORE] * depth, (g[BEFORE] + g[LENGTH]) * depth
+    at = image * g[ROW_BYTES]
+    fill(copied[:first], pad)
+    source, target = x[at : at + end - first], copied[first:end]
+    for i in range(len(target)):
+        target[i] = source[i]
+    fill(copied[end : g[IN_WIDTH] * depth], pad)
+    for r in range(ROWS):
+        starts[r] = r * g[APART] * depth
+
+
+@inline
 def interleave_all(
     simd: Variant, x: Array, pad: Array, g: Array, rows: Array, shift: int, step: int, width: int, a: Array
 ) -> None:
@@ -128,11 +153,16 @@ def _depthwise(row: Compiled) -> Compiled:
                 chunk, block = unit // g[BLOCKS] % g[CHUNKS], unit % g[BLOCKS]
             image, first = unit // g[CHUNKS] // g[BLOCKS], block * g[LINES]
             lines = min(g[LINES], g[HEIGHT] - first)
-            row_starts(g, image, first, lines, rows)
+            if g[APART] != 0:
+                copy_row(x, pad[0], g, image, staged, starts)
+            else:
+                row_starts(g, image, first, lines, rows)
             for group in range(chunk, g[GROUPS] if chunk == g[CHUNKS] - 1 else chunk + 1):
                 fields = groups[group * FIELDS : (group + 1) * FIELDS]
                 channel, width = fields[CHANNEL], fields[SPAN]
-                if g[STAGED]:
+                if g[APART] != 0:
+                    interleave_all(simd, staged, pad, g, starts, channel, g[DEPTH], width, a)
+                elif g[STAGED]:
                     stage(x, g, rows, channel, width, staged, starts)
                     interleave_all(simd, staged, pad, g, starts, 0, width, width, a)
                 else:

@@ -44,7 +44,11 @@ BY_CHUNKS: Final = 24  # 1: units go through the rows of a group of channels, th
 MERGED: Final = 25  # few channels: pixels that become one, with as many times the channels
 PHASE: Final = 26  # columns of a phase of a copied row
 OUT_ROWS: Final = 27  # where rows of outputs are made; COLUMNS are the bytes of a copied row
-SIZE: Final = 28
+APART: Final = 28  # of one row: columns from one row of a quad to the next; 0 where rows are rows
+BEFORE: Final = 29  # padding in front of a copied row, whose columns are IN_WIDTH
+LENGTH: Final = 30  # columns of the input in it
+ROW_BYTES: Final = 31  # of an image of one row
+SIZE: Final = 32
 # fields of a group
 CHANNEL: Final = 0
 SPAN: Final = 1  # the width of its vectors

@@ -13,6 +13,7 @@ from ..tile.packing import in_channels, per_channel_bias
 from ..work import Epilogue, Loop, Work, constant, flat
 from . import places as at
 from .narrow import depthwise_narrow
+from .one_row import geometry_of_row, is_row, kernel_of_row
 from .packing import I8_MAX, I8_MIN, Groups, Packed, geometry, groups_of, stays_in_registers
 from .pixel import depthwise_pixel, is_pixel
 from .places import PIXELS, ROWS, VECTORS, WIDTHS
@@ -43,13 +44,16 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     e32, e64, limits = parameters(epilogue, bias, channels, pitch, int(bound.max()))
     direct = simd.native and channels >= WIDTHS[0] and stays_in_registers(e32.reshape(-1, pitch), limits, bound)
 
-    g, distances = geometry(call)
+    one_row = is_row(call)
+    g, distances = geometry_of_row(call) if one_row else geometry(call)
+    weight = kernel_of_row(weight) if one_row else weight
     groups = groups_of(channels, VECTORS * simd.lanes)
     packed = Packed.of(weight, e32, pitch, limits, g, groups, np.int8 if in_bytes else np.int16)
     overlap = sum(width for _, width in groups) > channels and len(groups) > 1
     widest = max(width for _, width in groups)
     size = (g[at.QUADS] * g[at.STEP_X] * g[at.PLANE] + PIXELS) * VECTORS * widest
     copied = g[at.QUADS] * ROWS * call.IW * widest if call.M > 1 or channels < WIDTHS[0] else 0
+    copied = g[at.IN_WIDTH] * channels if one_row else copied
     g |= {at.CHUNKS: len(groups) - overlap, at.GROUPS: len(groups), at.PITCH: pitch, at.STAGED: size if copied else 0,
         at.BY_CHUNKS: in_channels(call.N * call.OH * call.OW)}  # fmt: skip
     shape = np.array([*(g.get(i, 0) for i in range(at.SIZE)), *distances, *packed.fields, *limits], np.int64)
@@ -77,7 +81,7 @@ def cost(call: Call, g: dict[int, int], simd: Variant, groups: Groups, *, quads:
     whole = sum(max(width, 32) for _, width in groups)  # narrower vectors take as long
     sums = (0.025 if quads else 0.05) * g[at.TAPS] + (0.07 if direct else 0.37)
     interleaving = 0.05 * g[at.BLOCKS] * g[at.QUADS] * g[at.COLUMNS]
-    if g[at.STAGED]:
+    if g[at.STAGED] and at.APART not in g:
         interleaving *= 30
     if not simd.native:
         sums, interleaving = 5 * g[at.TAPS], 50 * interleaving

@@ -7,11 +7,11 @@ rounding term; narrowing saturates, which is a part of the clip. Only imported w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from .._jit import ir
 from .._jit import llvm as e
-from ..scale.accumulators import emit_rounded
+from ..scale.accumulators import emit_narrow, emit_rounded
 from ..scale.places import NR, SPARE
 from .places import PARAMETERS, PART, PIXELS, VECTORS
 from .quads import counted
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .._jit.typed import Builder, Type, Value
     from .._jit.variants import Variant
-
-PART_BITS: Final = 128
 
 
 def _call(builder: Builder, name: str, kind: Type, *args: Value) -> Value:
@@ -48,22 +46,6 @@ def _multiply_pairs(builder: Builder, simd: Variant, total: Value, first: Value,
     if simd.x86 and total.type.count == 4:
         return builder.add(total, _call(builder, "llvm.x86.sse2.pmadd.wd", total.type, first, second))
     return e.multiply_pairs(builder, total, first, second, vnni=simd.quads, x86=simd.x86)
-
-
-def _narrow(builder: Builder, simd: Variant, first: Value, second: Value) -> Value:
-    """Both vectors in half the bits, saturated, in turns of their 128-bit parts."""
-    lanes, bits = first.type.count, first.type.element.width
-    half = e.vector(ir.IntType(bits // 2), 2 * lanes)
-    if simd.x86:
-        name = {32: "packssdw", 16: "packsswb"}[bits]
-        unit = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[lanes * bits]
-        return _call(builder, f"llvm.x86.{unit}", half, first, second)
-    assert lanes * bits == PART_BITS
-    both = builder.shuffle_vector(first, second, e.indices(range(2 * lanes)))
-    low, high = (
-        e.constant(2 * lanes, first.type.element, v) for v in (-1 << (bits // 2 - 1), (1 << (bits // 2 - 1)) - 1)
-    )
-    return builder.trunc(e.clip(builder, both, low, high), half)
 
 
 def _high_words(
@@ -180,8 +162,8 @@ def emit_row(
             builder.fence("seq_cst", "singlethread")  # no instruction: vectors one after the other fit the registers
             scaled.append([_high_words(builder, value, *scale, double=double) for value in found])
         for p in reversed(range(PIXELS)):
-            pairs = [_narrow(builder, tile.simd, scaled[v][p], scaled[v + 1][p]) for v in (0, 2)]
-            value = _narrow(builder, tile.simd, *pairs)
+            pairs = [emit_narrow(builder, tile.simd, scaled[v][p], scaled[v + 1][p]) for v in (0, 2)]
+            value = emit_narrow(builder, tile.simd, *pairs)
             value = builder.shuffle_vector(value, value, e.indices([i + k for i in range(0, width, 4) for k in PART]))
             to = builder.add(builder.mul(first, pitch), steps[p])
             e.store(builder, e.clip(builder, value, low, high), out, to, 1)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 I8_BITS: Final = 8
+PART_BITS: Final = 128
 
 
 def plain_scale_rows(
@@ -154,6 +155,23 @@ def rows_of_channels(
     element = e.I32 if element is None else element
     starts = [builder.add(builder.mul(pitch, e.I64(number)), channel) for number in numbers]
     return [e.load(builder, data, at, e.vector(element, lanes), element.width // 8) for at in starts]
+
+
+def emit_narrow(builder: Builder, simd: Variant, first: Value, second: Value) -> Value:
+    """Both vectors in half the bits, saturated, in turns of their 128-bit parts."""
+    lanes, bits = first.type.count, first.type.element.width
+    half = e.vector(ir.IntType(bits // 2), 2 * lanes)
+    if simd.x86:
+        name = {32: "packssdw", 16: "packsswb"}[bits]
+        unit = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[lanes * bits]
+        function = e.declare(builder, ir.FunctionType(half, [first.type] * 2), f"llvm.x86.{unit}")
+        return builder.call(function, [first, second])
+    assert lanes * bits == PART_BITS
+    both = builder.shuffle_vector(first, second, e.indices(range(2 * lanes)))
+    low, high = (
+        e.constant(2 * lanes, first.type.element, v) for v in (-1 << (bits // 2 - 1), (1 << (bits // 2 - 1)) - 1)
+    )
+    return builder.trunc(e.clip(builder, both, low, high), half)
 
 
 def emit_clipped_store(builder: Builder, value: Value, bounds: Sequence[Value], target: Value, bits: int) -> None:

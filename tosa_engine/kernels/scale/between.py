@@ -19,6 +19,7 @@ from ..work import Loop, Work, blocks, flat
 from .behind import SCALED, one_scale_behind
 from .numbers import HIGH_WORD, OUT_ROUND, SPLIT, scale_numbers, split_numbers, whole
 from .rescale import scale_of, zero_points
+from .weighted import weighted_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,8 @@ def between_scales(match: Match) -> Work | None:
     scale, zero, bounds = behind
     in_t = None if any(one.dtype is None for one in found) else out_t
     scales, zeros = [*(one.scale for one in found), scale], [*(one.zero for one in found), zero]
-    return rescaled_binary(call, scales, zeros, bounds, in_t)
+    weighted = weighted_sum(call, scales, zeros, bounds) if in_t is types.i8 else None
+    return weighted or rescaled_binary(call, scales, zeros, bounds, in_t)
 
 
 def side(call: Call, argument: str, chain: Chain) -> Side | None:
@@ -117,6 +119,33 @@ def _widens(call: Call) -> bool:
     return wide and not call.per_channel and not call.input_unsigned
 
 
+def weighted_sum(call: Call, scales: Sequence[Scale], zeros: Sequence[int], bounds: tuple[int, int]) -> Work | None:
+    """ADD or SUB of bytes as one weighted sum, where there is one that gives the same."""
+    from . import weighted_loops
+
+    dims, first, second = (np.array(v, np.int64) for v in collapse(call.shape_of("output"), call.shape1, call.shape2))
+    if call.spec.name == "MUL" or not (first[-1] and second[-1]):
+        return None
+    x, y, result = scales
+    found = weighted_numbers(
+        (x, y, result), (zeros[0], zeros[1], zeros[2]), -1 if call.spec.name == "SUB" else 1, bounds
+    )
+    if found is None:
+        return None
+    p = np.array(found, np.int64)
+
+    def bind(inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        a, b = (flat(one) for one in inputs)
+        return Loop(weighted_loops.weighted, variant(), a, b, dims, first, second, p, outputs[0].reshape(-1))
+
+    count = types.count(call.shape_of("output"))
+    return Work(blocks(count), 0.1 * count, bind, overwritable=overwritable(call))
+
+
+def overwritable(call: Call) -> tuple[int, ...]:
+    return tuple(i for i, shape in enumerate((call.shape1, call.shape2)) if shape == call.shape_of("output"))
+
+
 def rescaled_binary(
     call: Call, scales: Sequence[Scale], zeros: Sequence[int], bounds: tuple[int, int], in_t: DType | None = None
 ) -> Work:
@@ -150,8 +179,7 @@ def rescaled_binary(
         a, b = (flat(inputs[i]) for i in order)
         return Loop(loop, variant(), a, b, dims, *strides, p, outputs[0].reshape(-1))
 
-    over = tuple(i for i, shape in enumerate((call.shape1, call.shape2)) if shape == call.shape_of("output"))
-    return Work(blocks(count), 0.5 * count, bind, overwritable=over)
+    return Work(blocks(count), 0.5 * count, bind, overwritable=overwritable(call))
 
 
 SCALING = (("RESCALE",), ("RESCALE", "RESCALE"), ("CAST", "LOGICAL_LEFT_SHIFT", "RESCALE"), ())
