@@ -30,7 +30,12 @@ def draw_case(draw: Draw, op: str | None = None, row: str | None = None) -> tupl
     spec = TABLE["RESHAPE" if name == "CONST_SHAPE" else name]
     chosen = draw(choices.sampled_from(spec.rows)) if row is None or name == "CONST_SHAPE" else spec.row(row)
     plan = PLANS.get(spec.name, unary)(draw, spec, chosen) if spec.pure else Plan()
-    graph = (_case(draw, spec, chosen, plan) if spec.pure else spec.example(chosen)).graph()
+    return case_of(draw, spec, chosen, plan)
+
+
+def case_of(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a plan, with its feeds; of an operator that isn't pure its example."""
+    graph = (_case(draw, spec, row, plan) if spec.pure else spec.example(row)).graph()
     infer(graph)
     problems = check.check(graph)
     assert problems == [], problems
