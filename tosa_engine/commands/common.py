@@ -36,13 +36,13 @@ def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
 
     Formats share a flag that takes the same values.
     """
-    place = group(parser, "the model")
     added: dict[str, Option] = {}
-    for _, option in options_of(verb):
+    for one, option in options_of(verb):
         before = added.get(option.name)
         if before is not None and (before.words, before.parse) == (option.words, option.parse):
             continue
         added[option.name] = option
+        place = group(parser, one.group)
         if option.words:
             words = tuple(option.words)
             place.add_argument(option.flag, choices=words, default=words[0], help=option.help)

@@ -66,6 +66,7 @@ class Format:
     article: str = "a"
     folder: str = ""  # the file that makes a folder a model of this format
     options: tuple[Option, ...] = ()
+    group: str = "the model"  # the title under which --help shows the options
     writes: tuple[str, ...] = ()  # suffixes of what `convert` can write
     write: Callable[[Graph, Path], None] | None = None  # any graph; without it only `Source.rewrite` writes
     rewriting: tuple[Option, ...] = ()  # of `Source.rewrite`

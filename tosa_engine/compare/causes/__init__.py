@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..trial import OutOfTime
-from . import layout, places, scale, tables, weights
+from . import layout, scale, tables, weights
 from .listed import HYPOTHESES, Hypothesis
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..trial import Trial
 
 __all__ = ["HYPOTHESES", "Cause", "Hypothesis", "Search"]
-FAMILIES = (scale, weights, tables, layout, places)  # importing them fills the list
+FAMILIES = (scale, weights, tables, layout)  # importing them fills the list
 
 
 @dataclass(frozen=True)

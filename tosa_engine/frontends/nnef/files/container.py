@@ -31,14 +31,17 @@ MAX_RATIO: Final = 100
 _GZIP: Final = b"\x1f\x8b"
 
 
-def open_container(path: str | os.PathLike[str]) -> Container:
-    """The folder or archive at `path`. Raises DataError for anything else, and for archives with a bad member."""
+def open_container(path: str | os.PathLike[str], main: str = GRAPH) -> Container:
+    """The folder or archive at `path`, whose text is the file `main`.
+
+    Raises DataError for anything else, and for archives with a bad member.
+    """
     place = Path(path)
     if place.is_dir():
         return Folder(place)
     if not place.exists():
         raise DataError(f"{place}: no such file or folder")
-    return Archive(place)
+    return Archive(place, main=main)
 
 
 def read_text(container: Container, name: str) -> str:
@@ -102,8 +105,10 @@ class Folder:
 class Archive:
     """A document in a tar archive, read once from front to end. Files other than the document's own are passed over."""
 
-    def __init__(self, path: Path, max_member: int = MAX_MEMBER, max_total: int = MAX_TOTAL) -> None:
-        self.label = str(path)
+    def __init__(
+        self, path: Path, max_member: int = MAX_MEMBER, max_total: int = MAX_TOTAL, *, main: str = GRAPH
+    ) -> None:
+        self.label, self._main = str(path), main
         self._max_member, self._max_total = max_member, max_total
         self._files: dict[str, bytes] = {}
         try:
@@ -128,7 +133,7 @@ class Archive:
             if member.size > self._max_member or total > self._max_total:
                 raise self._bad(member, f"too large ({member.size} bytes)")
             name = str(PurePosixPath(member.name))
-            if not name.endswith((".dat", GRAPH, QUANT)):
+            if not name.endswith((".dat", PurePosixPath(self._main).suffix, QUANT)):
                 continue
             if name in self._files:
                 raise self._bad(member, "in the archive twice")
@@ -162,12 +167,12 @@ class Archive:
         return DataError(f"{self.label}: member '{member.name}' is {reason}")
 
     def _find_root(self) -> str:
-        """The folder of graph.nnef inside the archive: its top, or one folder around everything."""
-        if GRAPH in self._files:
+        """The folder of the main text inside the archive: its top, or one folder around everything."""
+        if self._main in self._files:
             return ""
-        roots = [name[: -len(GRAPH)] for name in self._files if name.endswith("/" + GRAPH)]
+        roots = [name[: -len(self._main)] for name in self._files if name.endswith("/" + self._main)]
         if len(roots) != 1:
-            found = f"{len(roots)} files named {GRAPH}" if roots else f"no {GRAPH}"
+            found = f"{len(roots)} files named {self._main}" if roots else f"no {self._main}"
             raise DataError(f"{self.label}: the archive holds {found}")
         return roots[0]
 

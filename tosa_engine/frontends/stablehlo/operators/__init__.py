@@ -16,7 +16,6 @@ from . import (
     logic,
     normalization,
     products,
-    quantized,
     reductions,
     sorting,
     windows,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 FAMILIES: Final = (
     arithmetic, calls, control, conversion, functions, indexing, layout, linear, logic, normalization, products,
-    quantized, reductions, sorting, windows,
+    reductions, sorting, windows,
 )  # fmt: skip
 OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     name: function for family in FAMILIES for name, function in family.OPERATORS.items()

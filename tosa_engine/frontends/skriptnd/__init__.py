@@ -1,0 +1,1 @@
+"""NNEF 2.0: models in SkriptND."""

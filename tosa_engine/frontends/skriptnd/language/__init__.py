@@ -1,0 +1,1 @@
+"""The language SkriptND: text, syntax, and what expressions mean."""

@@ -1,0 +1,45 @@
+"""math: reductions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from .... import types
+from ....lower import reductions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ....graph import Tensor
+    from ..writer import Call
+
+
+def reduce(op: str, c: Call) -> Tensor:
+    return c.b.reshape(reductions.reduced(c.b, op, c.x(), c.axes()), c.shape)
+
+
+def product(c: Call) -> Tensor | None:
+    return reduce("REDUCE_PRODUCT", c) if c.x().dtype is types.fp32 else None
+
+
+def mean(c: Call) -> Tensor:
+    return c.b.reshape(reductions.mean(c.b, c.x(), c.axes()), c.shape)
+
+
+def position(least: bool, c: Call) -> Tensor:
+    found = reductions.place_of_extreme(c.b, c.x(), c.axes("axis"), least=least)
+    return c.b.reshape(found, c.shape)
+
+
+MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
+    "math.sum_reduce": partial(reduce, "REDUCE_SUM"),
+    "math.min_reduce": partial(reduce, "REDUCE_MIN"),
+    "math.max_reduce": partial(reduce, "REDUCE_MAX"),
+    "math.any_reduce": partial(reduce, "REDUCE_ANY"),
+    "math.all_reduce": partial(reduce, "REDUCE_ALL"),
+    "math.prod_reduce": product,
+    "math.mean_reduce": mean,
+    "math.argmin": partial(position, True),
+    "math.argmax": partial(position, False),
+}
