@@ -147,8 +147,16 @@ def steep() -> Graph:
     return graph
 
 
+PLANTED = {  # in test_planted_faults.py
+    "channel scales", "multiplier cut", "another multiplier", "another zero point", "accumulator",
+    "accumulator of a sum", "bias of channels", "one weight", "rotated channels", "channel of another",
+    "unwritten channels", "stale tile", "padding value", "parts", "scales of operands", "matrix product", "maximum",
+    "place of the image", "last element",
+}  # fmt: skip
+
+
 def test_every_hypothesis_has_a_case() -> None:
-    assert {h.label for h in HYPOTHESES} == {case[0] for case in CASES}
+    assert {h.label for h in HYPOTHESES} == {case[0] for case in CASES} | PLANTED
 
 
 def test_a_table_entry_seen_through_a_rescale(command, tmp_path: Path) -> None:

@@ -28,7 +28,11 @@ def simulate(graph: Graph, feeds: dict[str, Array], faults: dict[str, Fault]) ->
     values = dict(feeds)
     for op in block.operators:
         call = bind_operator(op, block, graph)
-        arguments: dict[str, Any] = {a.name: values[call.tensor(a.name).name] for a in call.spec.inputs}
+        read = {a.name: call.tensors[a.name] for a in call.spec.inputs}
+        arguments: dict[str, Any] = {
+            name: [values[t.name] for t in tensors] if isinstance(tensors, list) else values[tensors.name]
+            for name, tensors in read.items()
+        }
         right = oracle.run_operator(call, arguments)[0]
         fault = faults.get(op.outputs[0])
         values[op.outputs[0]] = right if fault is None else fault(arguments, right).astype(right.dtype)

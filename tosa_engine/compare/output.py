@@ -208,7 +208,7 @@ def _explanation(one: Explanation) -> dict[str, Any]:
         },
         "causes": [
             {"label": c.label, "text": c.text, "operator": c.operator, "node": c.node, "reproduced": c.reproduced,
-             "size": c.size, "complete": c.complete} for c in one.causes
+             "size": c.size, "complete": c.complete, "explained": c.share} for c in one.causes
         ],
         "causes_tried": one.tried,
         "causes_stopped": one.stopped or None,

@@ -22,13 +22,15 @@ Suspects = Callable[["Trial", "Call"], Iterator[tuple[str, "Array | None"]]]
 @dataclass(frozen=True)
 class Hypothesis:
     """`operators` are those that it is about, or those whose traits are `having` what it takes (neither: all);
-    `suspects(trial, call)` yields (text, the output then).
+    `suspects(trial, call)` yields (text, the output then). A `fitted` one works the fault out from the other side's
+    elements, and so fits more easily: it is asked where no other one explains all.
     """
 
     label: str
     operators: tuple[str, ...]
     having: Callable[[Traits], bool] | None
     suspects: Suspects
+    fitted: bool = False
 
     def concerns(self, entry: OpSpec) -> bool:
         if self.having is not None:
@@ -40,12 +42,12 @@ HYPOTHESES: list[Hypothesis] = []
 
 
 def hypothesis(
-    label: str, *operators: str, having: Callable[[Traits], bool] | None = None
+    label: str, *operators: str, having: Callable[[Traits], bool] | None = None, fitted: bool = False
 ) -> Callable[[Suspects], Suspects]:
     """Put a function into the list."""
 
     def register(function: Suspects) -> Suspects:
-        HYPOTHESES.append(Hypothesis(label, operators, having, function))
+        HYPOTHESES.append(Hypothesis(label, operators, having, function, fitted))
         return function
 
     return register
