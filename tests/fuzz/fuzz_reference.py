@@ -24,7 +24,7 @@ from float_differential import compare_floats, has_floats
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tosa_engine.compliance.cases.graphs import damaged, graphs, single
+from tosa_engine.compliance.cases import damaged, graphs, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from movement_strategies import movements
 from nets import feeds_of, halves_net, residual_net, words_net
 from replay_tools import replay, replay_model
 
-from tosa_engine.compliance.cases.graphs import graphs
+from tosa_engine.compliance.cases import graphs
 from tosa_engine.load import load
 from tosa_engine.plan import expand, make_plan
 from tosa_engine.runtime import workspace

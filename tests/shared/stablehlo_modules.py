@@ -29,8 +29,12 @@ def graph(text: str, *, suffix: str = ".mlir", within: Any = None, **request: An
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"
         path.write_text(text, encoding="utf-8")
-        module = _PROCESS.read(path, **request)
-    return run_pipeline(ModuleMapper(module, path.name, within).graph())
+        return read(path, within, **request)
+
+
+def read(path: Path, within: Any = None, **request: Any) -> Graph:
+    """The graph of a file."""
+    return run_pipeline(ModuleMapper(_PROCESS.read(path, **request), path.name, within).graph())
 
 
 def main(arguments: str, body: str, result: str) -> str:

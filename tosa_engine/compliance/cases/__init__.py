@@ -1,6 +1,7 @@
 """Random tests for any implementation: graphs of one operator or of several, with the arrays of their inputs.
 
-These are Hypothesis strategies (extra `cases`), so that what fails is made small by Hypothesis:
+`cases`, `graphs`, `single` and `damaged` are Hypothesis strategies (extra `cases`), so that what fails is made small by
+Hypothesis:
 
     @given(cases("RESCALE"))
     def test_my_engine(case):
@@ -12,14 +13,18 @@ A case may violate a REQUIRE; the oracle then raises RequireViolation, and an en
 
 from __future__ import annotations
 
-from ...errors import UsageError
+from typing import TYPE_CHECKING, Any
 
-try:
-    import hypothesis  # noqa: F401
-except ImportError:
-    raise UsageError("random tests need Hypothesis; try: pip install 'tosa-engine[cases]'") from None
-
-from .graphs import damaged, graphs, single
-from .operators import cases
+if TYPE_CHECKING:
+    from .strategies import cases, damaged, graphs, single
 
 __all__ = ["cases", "damaged", "graphs", "single"]
+
+if not TYPE_CHECKING:  # Hypothesis is imported by those who use it
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        from . import strategies
+
+        return getattr(strategies, name)

@@ -1,6 +1,6 @@
-"""Hypothesis strategies of single-operator graphs, driven by the op table.
+"""Graphs of a single operator, driven by the op table.
 
-`cases()` draws a legal graph (`check.check` finds nothing) with arrays for its inputs: any operator and any of its
+`draw_case` draws a legal graph (`check.check` finds nothing) with arrays for its inputs: any operator and any of its
 rows, ranks from 0, dimensions of 1, odd sizes, asymmetrical padding, and values that are often the corners of their
 format, so that some of them violate a REQUIRE.
 """
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import strategies as st
-
 from ... import check
 from ...infer import infer
 from ...spec import TABLE
 from ...spec.case import Case
+from . import choices
 from .plans import PLANS, unary
 from .values import Plan, draw_shape, draw_values, dtype_of
 
@@ -25,14 +24,18 @@ if TYPE_CHECKING:
     from .values import Draw
 
 
-@st.composite
-def cases(draw: Draw, op: str | None = None, row: str | None = None) -> tuple[Graph, dict[str, Array]]:
+def draw_case(draw: Draw, op: str | None = None, row: str | None = None) -> tuple[Graph, dict[str, Array]]:
     """A legal graph of one operator with its feeds. A case of CONST_SHAPE is one of RESHAPE, which reads it."""
-    name = draw(st.sampled_from(sorted(TABLE))) if op is None else op
+    name = draw(choices.sampled_from(sorted(TABLE))) if op is None else op
     spec = TABLE["RESHAPE" if name == "CONST_SHAPE" else name]
-    chosen = draw(st.sampled_from(spec.rows)) if row is None or name == "CONST_SHAPE" else spec.row(row)
+    chosen = draw(choices.sampled_from(spec.rows)) if row is None or name == "CONST_SHAPE" else spec.row(row)
     plan = PLANS.get(spec.name, unary)(draw, spec, chosen) if spec.pure else Plan()
-    graph = (_case(draw, spec, chosen, plan) if spec.pure else spec.example(chosen)).graph()
+    return case_of(draw, spec, chosen, plan)
+
+
+def case_of(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a plan, with its feeds; of an operator that isn't pure its example."""
+    graph = (_case(draw, spec, row, plan) if spec.pure else spec.example(row)).graph()
     infer(graph)
     problems = check.check(graph)
     assert problems == [], problems
@@ -53,7 +56,7 @@ def _case(draw: Draw, spec: OpSpec, row: Row, plan: Plan) -> Case:
         dtype, shape = dtype_of(argument.type, row), plan.shapes[argument.name]
         if argument.is_list:
             case.list_input(argument.name, dtype, *shape)
-        elif i > 0 and draw(st.booleans()):  # weights and biases are mostly constants, but need not be
+        elif i > 0 and draw(choices.booleans()):  # weights and biases are mostly constants, but need not be
             case.const(argument.name, dtype, _values(draw, plan, argument.name, dtype, shape))
         else:
             case.input(argument.name, dtype, shape)

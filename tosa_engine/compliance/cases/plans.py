@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import strategies as st
 
 from ...numerics.float_formats import FORMATS, round_to
 from ...types import i8, i16, i32, i48
+from . import choices
 from .layout_plans import concat, gather, pad, reshape, resize, scatter, slice_, tile, transpose
 from .values import Plan, draw_channels, draw_shape, draw_values, dtype_of, integers, rarely, window, zero_point
 
@@ -44,26 +44,26 @@ def clamp(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 
 def nan_mode(draw: Draw) -> str:
-    return str(draw(st.sampled_from(["PROPAGATE", "IGNORE"])))
+    return str(draw(choices.sampled_from(["PROPAGATE", "IGNORE"])))
 
 
 def binary(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     shape = draw_shape(draw)
-    sides = [tuple(draw(st.sampled_from([n, n, 1])) for n in shape) for _ in range(2)]
+    sides = [tuple(draw(choices.sampled_from([n, n, 1])) for n in shape) for _ in range(2)]
     plan = Plan(dict(zip(("input1", "input2"), sides, strict=True)))
     if any(a.name == "nan_mode" for a in spec.attributes):
         plan.attributes["nan_mode"] = nan_mode(draw)
     if "SHIFT" in spec.name:
         plan.values["input2"] = _shifts(draw, row.types["in_out_t"], sides[1])
     if spec.name == "ARITHMETIC_RIGHT_SHIFT":
-        plan.attributes["round"] = draw(st.booleans())
+        plan.attributes["round"] = draw(choices.booleans())
     if spec.name == "INTDIV":
         plan.values["input2"] = _divisors(draw, sides[1])
     if spec.name == "POW":
         plan.values |= _powers(draw, row.types["in_out_t"], *sides)
     if spec.name == "MUL":
         legal = [0, 0, 1, 2, 15, 30, 31, 32, 33, 62, 63] if row.types["in_t"] is i32 else [0]
-        plan.constants["shift"] = (i8, [draw(st.sampled_from([-1, 1, 64] if rarely(draw) else legal))])
+        plan.constants["shift"] = (i8, [draw(choices.sampled_from([-1, 1, 64] if rarely(draw) else legal))])
     return plan
 
 
@@ -80,41 +80,41 @@ def _powers(draw: Draw, dtype: DType, *sides: Shape) -> dict[str, Array]:
 def _shifts(draw: Draw, dtype: DType, shape: Shape) -> Array:
     shifts = integers(draw, 0, dtype.bits - 1, shape).astype(dtype.storage)
     if rarely(draw):
-        shifts.flat[-1] = draw(st.sampled_from([-1, dtype.bits, dtype.minimum, dtype.maximum]))
+        shifts.flat[-1] = draw(choices.sampled_from([-1, dtype.bits, dtype.minimum, dtype.maximum]))
     return shifts
 
 
 def _divisors(draw: Draw, shape: Shape) -> Array:
     """Without 0 and, as the dividend may be the least int32, without -1; once in a while with one of them."""
     divisors = draw_values(draw, i32, shape)
-    divisors[(divisors == 0) | (divisors == -1)] = draw(st.sampled_from([1, -2, 3, -128]))
+    divisors[(divisors == 0) | (divisors == -1)] = draw(choices.sampled_from([1, -2, 3, -128]))
     if rarely(draw):
-        divisors.flat[-1] = draw(st.sampled_from([0, -1]))
+        divisors.flat[-1] = draw(choices.sampled_from([0, -1]))
     return divisors
 
 
 def select(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     shape = draw_shape(draw)
-    sides = [tuple(draw(st.sampled_from([n, n, 1])) for n in shape) for _ in range(3)]
+    sides = [tuple(draw(choices.sampled_from([n, n, 1])) for n in shape) for _ in range(3)]
     return Plan(dict(zip(("input1", "input2", "input3"), sides, strict=True)))
 
 
 def table(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     dtype, size = row.types["table_t"], row.letters["TABLE_SIZE"]
     entries = draw_values(draw, dtype, (size,), ("any", "mixed"))
-    if dtype is i16 and draw(st.integers(0, 3)) > 0:  # neighbours whose difference is an int16
+    if dtype is i16 and draw(choices.integers(0, 3)) > 0:  # neighbours whose difference is an int16
         entries = entries // 2
     return Plan({"input1": draw_shape(draw)}, {"table": (dtype, entries)})
 
 
 def convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     axes, most = (3, 2) if spec.name == "CONV3D" else (2, 3)
-    kernel, stride, dilation = (tuple(draw(st.integers(1, most)) for _ in range(axes)) for _ in range(3))
+    kernel, stride, dilation = (tuple(draw(choices.integers(1, most)) for _ in range(axes)) for _ in range(3))
     windows = [window(draw, *sizes, 4) for sizes in zip(kernel, stride, dilation, strict=True)]
-    N, IC, OC = draw(st.integers(1, 2)), draw_channels(draw), draw_channels(draw)
+    N, IC, OC = draw(choices.integers(1, 2)), draw_channels(draw), draw_channels(draw)
     weight: Shape = (OC, *kernel, IC)
     if spec.name == "DEPTHWISE_CONV2D":
-        M = draw(st.integers(1, 3))
+        M = draw(choices.integers(1, 3))
         weight, OC = (*kernel, IC, M), IC * M
     plan = _convolution(draw, row, (N, *(size for size, _, _ in windows), IC), weight, OC)
     plan.attributes["pad"] = tuple(side for _, before, after in windows for side in (before, after))
@@ -124,13 +124,13 @@ def convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 def transpose_convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     out_pad: list[int] = []
-    kernel, stride = ((draw(st.integers(1, 4)), draw(st.integers(1, 3))) for _ in range(2))
-    sizes = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    kernel, stride = ((draw(choices.integers(1, 4)), draw(choices.integers(1, 3))) for _ in range(2))
+    sizes = (draw(choices.integers(1, 4)), draw(choices.integers(1, 4)))
     for size, k, s in zip(sizes, kernel, stride, strict=True):
-        before = draw(st.integers(1 - k, 2))
+        before = draw(choices.integers(1 - k, 2))
         least = max(1 - k, 1 - (size - 1) * s - k - before)  # one output or more
-        out_pad += [before, draw(st.integers(least, max(least, 2)))]
-    N, IC, OC = draw(st.integers(1, 2)), draw_channels(draw), draw_channels(draw)
+        out_pad += [before, draw(choices.integers(least, max(least, 2)))]
+    N, IC, OC = draw(choices.integers(1, 2)), draw_channels(draw), draw_channels(draw)
     plan = _convolution(draw, row, (N, *sizes, IC), (OC, *kernel, IC), OC)
     plan.attributes |= {"out_pad": tuple(out_pad), "stride": stride}
     return plan
@@ -138,16 +138,16 @@ def transpose_convolution(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 def _convolution(draw: Draw, row: Row, input: Shape, weight: Shape, OC: int) -> Plan:
     zero_points = {f"{name}_zp": zero_point(draw, row.types[type_]) for name, type_ in ZERO_POINTS.items()}
-    shapes = {"input": input, "weight": weight, "bias": (draw(st.sampled_from([OC, 1])),)}
-    return Plan(shapes, zero_points, {"acc_type": row.types["acc_t"], "local_bound": draw(st.booleans())})
+    shapes = {"input": input, "weight": weight, "bias": (draw(choices.sampled_from([OC, 1])),)}
+    return Plan(shapes, zero_points, {"acc_type": row.types["acc_t"], "local_bound": draw(choices.booleans())})
 
 
 def pool(draw: Draw, spec: OpSpec, row: Row) -> Plan:
-    kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
-    stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+    kernel = (draw(choices.integers(1, 4)), draw(choices.integers(1, 4)))
+    stride = (draw(choices.integers(1, 3)), draw(choices.integers(1, 3)))
     IH, top, bottom = window(draw, kernel[0], stride[0], 1, kernel[0] - 1)
     IW, left, right = window(draw, kernel[1], stride[1], 1, kernel[1] - 1)
-    plan = Plan({"input": (draw(st.integers(1, 2)), IH, IW, draw_channels(draw))})
+    plan = Plan({"input": (draw(choices.integers(1, 2)), IH, IW, draw_channels(draw))})
     plan.attributes = {"kernel": kernel, "stride": stride, "pad": (top, bottom, left, right)}
     if spec.name == "AVG_POOL2D":
         plan.attributes["acc_type"] = row.types["acc_t"]
@@ -158,20 +158,20 @@ def pool(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 
 def matmul(draw: Draw, spec: OpSpec, row: Row) -> Plan:
-    N, H, C, W = draw(st.integers(1, 3)), draw_channels(draw), draw_channels(draw), draw_channels(draw)
+    N, H, C, W = draw(choices.integers(1, 3)), draw_channels(draw), draw_channels(draw), draw_channels(draw)
     zero_points = {name: zero_point(draw, row.types["in_t"]) for name in ("A_zp", "B_zp")}
     return Plan({"A": (N, H, C), "B": (N, C, W)}, zero_points)
 
 
 def transform(draw: Draw, spec: OpSpec, row: Row) -> Plan:
-    shape = (draw(st.integers(1, 3)), *(draw(st.sampled_from([1, 2, 4, 8, 16])) for _ in range(2)))
-    inverse = {"inverse": draw(st.booleans())} if spec.name == "FFT2D" else {}
-    return Plan({a.name: shape for a in spec.inputs}, {}, {**inverse, "local_bound": draw(st.booleans())})
+    shape = (draw(choices.integers(1, 3)), *(draw(choices.sampled_from([1, 2, 4, 8, 16])) for _ in range(2)))
+    inverse = {"inverse": draw(choices.booleans())} if spec.name == "FFT2D" else {}
+    return Plan({a.name: shape for a in spec.inputs}, {}, {**inverse, "local_bound": draw(choices.booleans())})
 
 
 def along_axis(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     shape = draw_shape(draw, least=1)
-    plan = Plan({spec.inputs[0].name: shape}, {}, {"axis": draw(st.integers(0, len(shape) - 1))})
+    plan = Plan({spec.inputs[0].name: shape}, {}, {"axis": draw(choices.integers(0, len(shape) - 1))})
     if any(a.name == "nan_mode" for a in spec.attributes):
         plan.attributes["nan_mode"] = nan_mode(draw)
     return plan
@@ -182,10 +182,10 @@ def rescale(draw: Draw, spec: OpSpec, row: Row) -> Plan:
     signs = [(False, False)]
     if in_t in (i8, i16) and out_t is not i32:
         signs += [(True, False), (False, True)]
-    input_unsigned, output_unsigned = draw(st.sampled_from(signs))
-    scale32 = in_t is not i48 and draw(st.booleans())
+    input_unsigned, output_unsigned = draw(choices.sampled_from(signs))
+    scale32 = in_t is not i48 and draw(choices.booleans())
     modes = ["SINGLE_ROUND", "DOUBLE_ROUND", "INEXACT_ROUND"] if scale32 else ["SINGLE_ROUND", "INEXACT_ROUND"]
-    per_channel = bool(shape) and draw(st.booleans())
+    per_channel = bool(shape) and draw(choices.booleans())
     count = shape[-1] if per_channel else 1
     shifts, multipliers = _scales(draw, in_t, count, scale32)
     return Plan(
@@ -197,7 +197,7 @@ def rescale(draw: Draw, spec: OpSpec, row: Row) -> Plan:
             "output_zp": _rescale_zero_point(draw, out_t, output_unsigned),
         },
         {
-            "scale32": scale32, "rounding_mode": draw(st.sampled_from(modes)), "per_channel": per_channel,
+            "scale32": scale32, "rounding_mode": draw(choices.sampled_from(modes)), "per_channel": per_channel,
             "input_unsigned": input_unsigned, "output_unsigned": output_unsigned,
         },
     )  # fmt: skip
@@ -205,7 +205,7 @@ def rescale(draw: Draw, spec: OpSpec, row: Row) -> Plan:
 
 def _rescale_zero_point(draw: Draw, dtype: DType, unsigned: bool) -> tuple[DType, list[int]]:
     if dtype is i16 and unsigned:
-        return dtype, [draw(st.sampled_from([0, -32768]))]  # the bits of 32768
+        return dtype, [draw(choices.sampled_from([0, -32768]))]  # the bits of 32768
     return zero_point(draw, dtype)
 
 
@@ -213,15 +213,17 @@ def _scales(draw: Draw, in_t: DType, count: int, scale32: bool) -> tuple[list[in
     """Shifts and multipliers, mostly legal: REQUIREs bound the shift, for scale32 the value, otherwise the result."""
     enough = min(in_t.bits + 2, 33) if scale32 else max(2, in_t.bits - 15)
     top = (1 << 31) - 1 if scale32 else (1 << 15) - 1
-    usual, ends = st.integers(enough, 62), st.sampled_from([2, 3, 30, 31, 32, 33, 61, 62])
-    shift = draw(st.sampled_from([usual, usual, usual, ends]))
-    normal = st.integers(top // 2 + 1, top)
-    multiplier = st.one_of(normal, normal, st.sampled_from([0, 1, top // 2 + 1, top]), st.integers(0, top))
+    usual, ends = choices.integers(enough, 62), choices.sampled_from([2, 3, 30, 31, 32, 33, 61, 62])
+    shift = draw(choices.sampled_from([usual, usual, usual, ends]))
+    normal = choices.integers(top // 2 + 1, top)
+    multiplier = choices.one_of(
+        normal, normal, choices.sampled_from([0, 1, top // 2 + 1, top]), choices.integers(0, top)
+    )
     shifts, multipliers = [draw(shift) for _ in range(count)], [draw(multiplier) for _ in range(count)]
     if rarely(draw):
-        shifts[-1] = draw(st.sampled_from([-1, 0, 1, 63]))
+        shifts[-1] = draw(choices.sampled_from([-1, 0, 1, 63]))
     if rarely(draw):
-        multipliers[-1] = draw(st.sampled_from([-1, -top - 1]))
+        multipliers[-1] = draw(choices.sampled_from([-1, -top - 1]))
     return shifts, multipliers
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from ... import types
 from ...numerics.float_formats import FORMATS, round_to
 from ...types import i8
+from . import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...spec import Row
     from ...types import Array, DType, Shape
 
-    Draw = Callable[[st.SearchStrategy[Any]], Any]
+    Draw = Callable[[choices.Choice], Any]
 
 FLAVOURS = ("zero", "small", "any", "corners", "mixed")
 FLOAT_CORNERS = (
@@ -44,8 +44,8 @@ def dtype_of(type_: str, row: Row) -> DType:
 
 def draw_values(draw: Draw, dtype: DType, shape: Shape, flavours: tuple[str, ...] = FLAVOURS) -> Array:
     """An array of values; `flavour` says which kind of values. Hypothesis draws the seed, not the elements."""
-    flavour = draw(st.sampled_from(flavours))
-    rng = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
+    flavour = draw(choices.sampled_from(flavours))
+    rng = np.random.default_rng(draw(choices.integers(0, (1 << 32) - 1)))
     return values(rng, flavour, dtype, shape)
 
 
@@ -80,38 +80,38 @@ def corners(dtype: DType) -> Array:
 
 def integers(draw: Draw, low: int, high: int, shape: Shape) -> Array:
     """Integers from low to high; Hypothesis draws the seed."""
-    rng = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
+    rng = np.random.default_rng(draw(choices.integers(0, (1 << 32) - 1)))
     return np.asarray(rng.integers(low, high, shape, endpoint=True))
 
 
 def zero_point(draw: Draw, dtype: DType) -> tuple[DType, list[int]]:
     """Only 8-bit formats have zero points other than 0."""
-    some = st.one_of(st.just(0), st.sampled_from([-128, -1, 1, 127]), st.integers(-128, 127))
+    some = choices.one_of(choices.just(0), choices.sampled_from([-128, -1, 1, 127]), choices.integers(-128, 127))
     return dtype, [draw(some) if dtype is i8 else 0]
 
 
 def rarely(draw: Draw) -> bool:
     """True once in a while, and not in the simplest case."""
-    return bool(draw(st.integers(0, 15)) == 7)
+    return bool(draw(choices.integers(0, 15)) == 7)
 
 
 def draw_shape(draw: Draw, least: int = 0, most: int = 6) -> Shape:
     """Small dimensions, often 1; the last one sometimes long enough for vectors with a rest."""
-    rank = draw(st.integers(least, most))
-    sizes = [draw(st.integers(1, 4 if rank < 4 else 2)) for _ in range(rank)]
-    if sizes and draw(st.integers(0, 3)) == 2:
-        sizes[-1] = draw(st.sampled_from([5, 8, 15, 16, 17, 33, 67]))
+    rank = draw(choices.integers(least, most))
+    sizes = [draw(choices.integers(1, 4 if rank < 4 else 2)) for _ in range(rank)]
+    if sizes and draw(choices.integers(0, 3)) == 2:
+        sizes[-1] = draw(choices.sampled_from([5, 8, 15, 16, 17, 33, 67]))
     return tuple(sizes)
 
 
 def draw_channels(draw: Draw) -> int:
-    return int(draw(st.one_of(st.integers(1, 5), st.sampled_from([7, 8, 9, 16, 17, 33]))))
+    return int(draw(choices.one_of(choices.integers(1, 5), choices.sampled_from([7, 8, 9, 16, 17, 33]))))
 
 
 def window(draw: Draw, kernel: int, stride: int, dilation: int, most_padding: int) -> tuple[int, int, int]:
     """Input size and padding before and after, for which the kernel's steps end exactly at the padded end."""
-    outputs = draw(st.integers(1, 4))
+    outputs = draw(choices.integers(1, 4))
     padded = stride * (outputs - 1) + (kernel - 1) * dilation + 1
-    before = draw(st.integers(0, min(most_padding, padded - 1)))
-    after = draw(st.integers(0, min(most_padding, padded - 1 - before)))
+    before = draw(choices.integers(0, min(most_padding, padded - 1)))
+    after = draw(choices.integers(0, min(most_padding, padded - 1 - before)))
     return padded - before - after, before, after

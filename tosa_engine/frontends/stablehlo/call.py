@@ -116,7 +116,11 @@ class Call:
 
     def cast(self, x: Tensor, dtype: DType) -> Tensor:
         """CAST, unless the tensor has that format."""
-        return x if x.dtype is dtype else self.g.operator("CAST", [x], shape_of(x), dtype)
+        if x.dtype is dtype:
+            return x
+        if x.dtype.is_float and dtype.is_float and types.fp32 not in (x.dtype, dtype):  # no CAST between narrow floats
+            x = self.g.operator("CAST", [x], shape_of(x), types.fp32)
+        return self.g.operator("CAST", [x], shape_of(x), dtype)
 
     def wide(self, x: Tensor) -> Tensor:
         """Integers as i32, which TOSA computes with."""

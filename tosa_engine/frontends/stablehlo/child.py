@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BYTECODE = b"ML\xefR"
 # functions that TOSA has an operator for, or that are better whole, keep their name over the pass that replaces them
 KEPT = {"chlo.erf": "tosa_engine.erf"}
+QUANTIZED = "!quant.uniform"
 DEPRECATED = {"stablehlo.einsum", "stablehlo.torch_index_select", "stablehlo.unary_einsum"}
 STORED = {
     "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
@@ -76,7 +77,7 @@ class Reader:
                 module = self._module(data.split(b"// -----")[request["part"]], request["kind"])
             entry = self._entry(module)
             ports = self._ports(entry, request)
-            self._rewrite(module, ports)
+            self._rewrite(module, ports, request)
             return Dump(self.ir).module(module, entry.name.value if ports is None else "main")
 
     def _module(self, data: bytes, kind: str) -> Any:
@@ -96,7 +97,9 @@ class Reader:
         except UnicodeDecodeError as problem:
             raise Refused("data", f"it isn't UTF-8: {problem}") from None
         except (ir.MLIRError, ValueError, RuntimeError) as problem:
-            raise Refused("data", said(problem)) from None
+            text = said(problem)
+            foreign = "unregistered dialect" in text or "not found for custom op" in text
+            raise Refused("unsupported" if foreign else "data", text) from None
 
     def _of_hlo(self, data: bytes, kind: str) -> Any:
         from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
@@ -183,7 +186,7 @@ class Reader:
             kept = [a for i, a in enumerate(entry.attributes["arg_attrs"]) if i != index]
             entry.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
 
-    def _rewrite(self, module: Any, ports: list[str] | None) -> None:
+    def _rewrite(self, module: Any, ports: list[str] | None, request: dict[str, Any]) -> None:
         passes = ["func.func(stablehlo-legalize-composite-to-call)"]
         if ports is not None:
             types = ",".join(ports)
@@ -192,6 +195,9 @@ class Reader:
         names = set(self._keep(module.operation))
         if names & DEPRECATED:
             passes.append("func.func(stablehlo-legalize-deprecated-ops)")
+        if QUANTIZED in str(module.operation) and not request.get("quantized"):
+            passes.append("func.func(stablehlo-legalize-quantized-op-to-qdq)")
+            passes.append("func.func(stablehlo-legalize-quant-to-math)")
         passes += ["func.func(chlo-legalize-to-stablehlo)", "func.func(shape-legalize-to-stablehlo)"]
         for one in passes:
             try:

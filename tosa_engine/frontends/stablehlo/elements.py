@@ -15,14 +15,16 @@ import numpy as np
 
 from ... import types
 from ...errors import Unsupported
+from ...graph import QParams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...types import DType
+    from ...types import Array, DType
 
 
 BYTE: Final = np.dtype(np.uint8)
+WIDEST: Final = 16  # bits of a hint
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +44,11 @@ class Element:
 
     @property
     def is_integer(self) -> bool:
-        return self.maximum > 1
+        return self.maximum > 0 and not self.is_bool
 
     @property
     def is_bool(self) -> bool:
-        return self.maximum == 1
+        return self.carrier is types.bool_
 
     @property
     def is_float(self) -> bool:
@@ -112,6 +114,21 @@ class Uniform:
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
     axis: int | None
+
+    @property
+    def hint(self) -> QParams | None:
+        """The QParams of the type; None for sums, which get theirs from what is summed."""
+        bits = self.element.bits
+        if bits > WIDEST:
+            return None
+        narrow = self.low == -self.high and not any(self.zero_points)
+        return QParams(self.scales, self.zero_points, bits, self.element.is_signed, narrow, self.axis)
+
+    def real(self, stored: Array) -> Array:
+        """What integers stand for."""
+        along = [-1 if i == self.axis else 1 for i in range(stored.ndim)] if self.axis is not None else []
+        scales, zeros = (np.asarray(n, np.float64).reshape(along) for n in (self.scales, self.zero_points))
+        return np.asarray((stored.astype(np.float64) - zeros) * scales)
 
 
 UNIFORM: Final = re.compile(

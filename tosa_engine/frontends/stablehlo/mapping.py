@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, UsageError
 from . import ports, rules
 from .call import Call
-from .operators import OPERATORS, POINTWISE, REFUSED
+from .operators import OPERATORS, POINTWISE, REFUSED, quantized
 from .values import Value, known
 from .writer import HloWriter
 
@@ -41,6 +41,9 @@ class ModuleMapper:
         """Map the module. Raises DataError or Unsupported with the place of what can't be."""
         function, g = self.module.main, self.writer
         given = ports.inputs(g, function, self.within)
+        for value, (_, kind) in zip(given, function.body.arguments, strict=True):
+            if kind.quantized is not None:
+                quantized.mark(g, value, kind.quantized)
         wanted = output_names(function, len(function.body.results))
         names = dict(zip(function.body.results, wanted, strict=True))
         results = Scope(self, [], names=names).run(function.body, given)
@@ -99,6 +102,8 @@ class Scope:
         for (number, kind), value in zip(operation.results, results, strict=True):
             if not (kind.is_token or value.parts is not None):
                 model.writer.finish(self.names.get(number, label), value)
+                if kind.quantized is not None:
+                    quantized.mark(model.writer, value, kind.quantized)
             self.values[number] = value
 
     def _called(self, operation: Operation, inputs: list[Value]) -> list[Value]:
@@ -106,8 +111,6 @@ class Scope:
         if operation.name == "func.call":
             return self._function(operation, inputs)
         call = Call(self.model.writer, name, operation, inputs, self, self.pointwise)
-        if any(kind.quantized is not None for kind in call.kinds):
-            raise Unsupported("a quantized type")
         if name in REFUSED:
             raise Unsupported(f"TOSA can't express it: {REFUSED[name]}")
         if call.pointwise and name not in POINTWISE:

@@ -142,7 +142,7 @@ def kind_of(text: str) -> Kind:
     shape = tuple(int(extent) for extent in extents)
     if rest.startswith("!quant.uniform<"):
         quantized = uniform(rest)
-        return Kind(text, quantized.element, shape, quantized)
+        return Kind(text, quantized.expressed, shape, quantized)
     return Kind(text, BY_NAME.get(rest.partition(",")[0]), shape)
 
 

@@ -41,8 +41,6 @@ def port(g: HloWriter, name: str, kind: Kind, reach: Reach | None = None) -> Val
         raise Unsupported(f"{g.file}: input '{name}': {problem.message}") from None
     if element is F64:
         raise Unsupported(f"{g.file}: input '{name}': TOSA has no number format for f64")
-    if kind.quantized is not None:
-        raise Unsupported(f"{g.file}: input '{name}': the type {kind.text}")
     if 0 in kind.shape:
         raise Unsupported(f"{g.file}: input '{name}' has the shape {list(kind.shape)}, TOSA needs one element at least")
     g.begin(name)
@@ -84,7 +82,7 @@ def outputs(g: HloWriter, names: Sequence[str], values: Sequence[Value]) -> None
         g.begin(name)
         tensor, element = g.full(value), value.element
         own = tensor.name == name and name not in (*g.block.inputs, *g.block.outputs)
-        if element.port is not tensor.dtype and value.quantized is None:
+        if element.port is not tensor.dtype:
             if own:
                 g.give_up_name(tensor)
             tensor, own = g.operator("CAST", [tensor], shape_of(tensor), element.port), False

@@ -159,7 +159,8 @@ def _constant(call: Call) -> Array:
     found = call.attribute("value")
     if found is None:
         raise Unsupported(f"TOSA has no number format for {call.kind.text}")
-    return np.asarray(found)
+    uniform = call.kind.quantized
+    return np.asarray(found) if uniform is None else uniform.real(found)
 
 
 def _sign(x: Array) -> Array:
@@ -172,6 +173,8 @@ def _popcount(x: Array) -> Array:
 
 
 def _bitcast(call: Call, x: Array) -> Array | None:
+    if call.kind.quantized is not None:
+        return call.kind.quantized.real(x)
     wanted = call.element.storage
     if wanted.itemsize != x.dtype.itemsize or call.element.bits in (1, 2, 4, 5) or call.element.is_bool:
         return None

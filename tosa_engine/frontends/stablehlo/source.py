@@ -59,9 +59,32 @@ class ModuleSource(Source):
     def module(self) -> Module:
         return read_module(self.path, shapes=self.shapes, dims=self.dims, constants=self.constants)
 
+    @cached_property
+    def is_quantized(self) -> bool:
+        return any(
+            kind.quantized is not None
+            for function in self._typed.functions.values()
+            for op in function.body.operations
+            for _, kind in op.results
+        )
+
+    @cached_property
+    def _typed(self) -> Module:
+        """The module with its quantized types."""
+        return read_module(self.path, quantized=True, shapes=self.shapes, dims=self.dims, constants=self.constants)
+
+    def hints(self) -> Mapping[str, QParams] | None:
+        """The scales of quantized types; None where the module has none of them."""
+        if not self.is_quantized:
+            return None
+        tensors = ModuleMapper(self._typed, self.path.name, self.within, for_integers=True).graph().main.tensors
+        return {name: tensor.quant for name, tensor in tensors.items() if tensor.quant is not None}
+
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
         with without_collector():
-            graph = ModuleMapper(self.module, self.path.name, self.within, for_integers=for_integers).graph()
+            module = self._typed if for_integers else self.module
+            graph = ModuleMapper(module, self.path.name, self.within, for_integers=for_integers).graph()
+            graph.quantized = for_integers and self.is_quantized
         graph.source = str(self.path)
         unknown = [name for name in hints or {} if name not in graph.main.tensors]
         if unknown:

@@ -84,9 +84,11 @@ class HloWriter(ModelWriter):
         if value.parts is not None:
             raise Unsupported("a tuple where TOSA has tensors only")
         assert value.data is not None
-        data = value.data[tuple(slice(0, 1) if s == 0 else slice(None) for s in value.data.strides)]
+        data, quant = value.data, value.quantized.hint if value.quantized is not None else None
+        if quant is None:
+            data = data[tuple(slice(0, 1) if s == 0 else slice(None) for s in data.strides)]
         check_size(data.shape)
-        value.tensor = self.const(carried(data, value.element), value.element.carrier)
+        value.tensor = self.const(carried(data, value.element), value.element.carrier, quant=quant)
         return value.tensor
 
     def full(self, value: Value) -> Tensor:

@@ -16,6 +16,7 @@ from . import (
     logic,
     normalization,
     products,
+    quantized,
     reductions,
     sorting,
     windows,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 FAMILIES: Final = (
     arithmetic, calls, control, conversion, functions, indexing, layout, linear, logic, normalization, products,
-    reductions, sorting, windows,
+    quantized, reductions, sorting, windows,
 )  # fmt: skip
 OPERATORS: Final[Mapping[str, Callable[[Call], Any]]] = {
     name: function for family in FAMILIES for name, function in family.OPERATORS.items()

@@ -163,7 +163,7 @@ def _float_of_bits(call: Call, x: Tensor) -> Tensor:
 def _bits_of_float(call: Call, x: Tensor) -> Tensor:
     """The exponent by halving, then the mantissa as a whole number. NaN gets the usual bits."""
     g, shape = call.g, shape_of(x)
-    size = g.unary("ABS", x)
+    size = g.unary("ABS", chosen(g, compared(g, "EQUAL", x, x), x, number(g, 1.0, x)))
     rest, exponent = size, g.scalar(127, types.i32, len(shape))
     for k in (64, 32, 16, 8, 4, 2, 1):
         up = compared(g, "GREATER_EQUAL", rest, number(g, 2.0**k, x))

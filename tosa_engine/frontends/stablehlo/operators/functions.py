@@ -66,7 +66,7 @@ def log_plus_one(g: Any, x: Tensor) -> Tensor:
     return chosen(g, none, x, g.binary("MUL", g.unary("LOG", u), ratio))
 
 
-SERIES: Final = (1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0)
+SERIES: Final = (1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0)
 
 
 def exponential_minus_one(g: Any, x: Tensor) -> Tensor:

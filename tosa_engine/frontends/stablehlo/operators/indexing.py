@@ -134,11 +134,15 @@ def _table(shape: Shape, rows: Sequence[int]) -> Table:
     return Table(shape, list(rows), [a for a in range(len(shape)) if a not in rows])
 
 
+def _inside(starts: np.ndarray, most: int) -> np.ndarray:
+    return np.asarray([min(max(int(n), 0), most) for n in starts.reshape(-1)]).reshape(starts.shape)
+
+
 def _clamped(call: Call, value: Value, most: int) -> Tensor:
     """Starts in 0 .. most."""
     g = call.g
     if value.data is not None:
-        return g.const(np.clip(value.data.astype(object), 0, most).astype(np.int32), types.i32, "starts")
+        return g.const(_inside(value.data, most).astype(np.int32), types.i32, "starts")
     x = call.wide(g.full(value))
     if value.element is U32 and g.reach(x)[0] < 0:  # what has the highest bit is large
         x = chosen(g, compared(g, "GREATER", number(g, 0, x), x), number(g, most, x), x)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from .... import types
 from ....errors import Unsupported
 from ....lower.axes import every, joined, reversed_
 from ....lower.elementary import chosen
 from ....lower.views import shape_of
+from ..elements import U32, is_wide
 from ..values import Value, known
 
 if TYPE_CHECKING:
@@ -111,8 +113,10 @@ def padded(
     if value.data is None:
         return _padded_by_data(call, x, value, low, high, inner)
     number: Any = value.data.reshape(-1)[0]
-    if value.element.name == "ui32":
+    if value.element is U32:
         number = number.view(np.int32)
+    if is_wide(value.element) and not types.i32.minimum <= int(number) <= types.i32.maximum:
+        raise Unsupported(f"{value.element} {int(number)} as padding doesn't fit int32")
     return _padded(g, x, number, low, high, inner)
 
 
@@ -162,10 +166,16 @@ def _padded_by_data(
     wide[tuple(slice(None, None, k + 1) for k in inner)] = True
     cut = wide[tuple(slice(max(-a, 0), n - max(-b, 0)) for a, b, n in zip(low, high, wide.shape, strict=True))]
     mask = np.pad(cut, [(max(a, 0), max(b, 0)) for a, b in zip(low, high, strict=True)])
-    from .... import types
-
     number = g.reshape(g.lean(value), (1,) * len(mask.shape))
     return chosen(g, g.const(mask, types.bool_, "inside"), found, number)
+
+
+def counted(call: Call) -> Value:
+    """dynamic_iota: its shape is known, whatever says it."""
+    axis, shape = call.attribute("iota_dimension"), call.shape
+    line = np.arange(shape[axis]).astype(call.element.storage)
+    along = line.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return known(call.element, np.broadcast_to(along, shape))
 
 
 def dimension_size(call: Call) -> Value:
@@ -197,7 +207,8 @@ def repeated(call: Call) -> Value:
 
 OPERATORS: Final[Mapping[str, Callable[[Call], Value | list[Value]]]] = {
     "broadcast": repeated, "broadcast_in_dim": broadcast_in_dim, "concatenate": concatenate,
-    "dynamic_broadcast_in_dim": broadcast_in_dim, "dynamic_pad": dynamic_pad, "dynamic_reshape": reshape,
+    "dynamic_broadcast_in_dim": broadcast_in_dim, "dynamic_iota": counted, "dynamic_pad": dynamic_pad,
+    "dynamic_reshape": reshape,
     "get_dimension_size": dimension_size, "get_tuple_element": element_of_tuple, "optimization_barrier": same,
     "pad": pad, "real_dynamic_slice": real_dynamic_slice, "reshape": reshape, "reverse": reverse, "slice": slice_,
     "transpose": transpose, "tuple": tuple_,

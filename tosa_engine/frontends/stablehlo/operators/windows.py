@@ -15,6 +15,7 @@ from ....lower.elementary import chosen, compared
 from ....lower.pool import max_pool
 from ....lower.views import shape_of
 from ....lower.windows import Window
+from ..elements import BOOL, is_wide
 from ..values import Value
 from .bodies import applied, is_identity, simple
 from .layout import padded
@@ -63,14 +64,27 @@ def reduce_window(call: Call) -> list[Value]:
         if found is not None:
             return [found]
     values = []
+    if half == 1 and name is not None and is_identity(name, initial[0]) and is_wide(operands[0].element):
+        initial = [_near(call, windows, initial[0])]
     for value, first in zip(operands, initial, strict=True):
         x = padded(call, call.g.full(value), first, windows.low, windows.high, windows.inner)
         values.append(Value(value.element, shape_of(x), None, x))
     for axis in range(len(operands[0].shape)):
         values = _slid(call, body, values, axis, windows)
-    if not (half == 1 and name is not None and is_identity(name, initial[0])):
+    if not (half == 1 and name is not None and is_identity(name, call.inputs[1])):
         values = applied(call, body, [*initial, *values])
     return [Value(v.element, k.shape, None, call.g.full(v)) for v, k in zip(values, call.kinds, strict=True)]
+
+
+def _near(call: Call, windows: Windows, initial: Value) -> Value:
+    """The least (or greatest) 64-bit integer as that of int32, which does where each window has an element."""
+    reach = [(n - 1) * d for n, d in zip(windows.sizes, windows.dilations, strict=True)]
+    empty = any(max(a, b) > r for a, b, r in zip(windows.low, windows.high, reach, strict=True))
+    if initial.data is None or empty or any(windows.inner):
+        return initial
+    least, most = max(initial.element.minimum, types.i32.minimum), types.i32.maximum
+    number = min(max(int(initial.data.reshape(-1)[0]), least), most)
+    return Value(initial.element, (), np.asarray(number, initial.element.storage))
 
 
 def _pooled(call: Call, value: Value, initial: Value, windows: Windows) -> Value | None:
@@ -197,8 +211,6 @@ def _scattered(
     after = [n - o - ((m - 1) * s + 1) for n, o, m, s in zip(shape, offset, source.shape, windows.strides, strict=True)]
     here = compared(g, "EQUAL", place, g.scalar(k, types.i32, len(shape)))
     nothing = Value(source.element, (), np.zeros((), source.element.storage))
-    from ..elements import BOOL
-
     never = Value(BOOL, (), np.zeros((), np.bool_))
     moved = padded(call, g.full(source), nothing, list(offset), after, inner)
     mask = padded(call, here, never, list(offset), after, inner)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies of small graphs: 2 to 12 operators of any kind that feed each other.
+"""Small graphs: 2 to 12 operators of any kind that feed each other.
 
 Each step draws an operator and a row from the op table, a plan (`plans`), and gives the plan's inputs tensors
 that are already there: elementwise operators take the tensor's shape, the others get it reshaped, cut or tiled to the
@@ -13,7 +13,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from ... import check, types
 from ...graph import Operator, Tensor, new_graph
@@ -21,7 +20,8 @@ from ...infer import infer
 from ...lower.writer import Writer
 from ...oracle import ORACLES
 from ...spec import TABLE
-from .operators import cases
+from . import choices
+from .operators import draw_case
 from .plans import PLANS, unary
 from .values import Plan, draw_values, dtype_of
 
@@ -53,14 +53,13 @@ def is_plain(spec: OpSpec) -> bool:
     return spec.name in ORACLES and not any(argument.type == "tensor_list_t" for argument in spec.arguments)
 
 
-@st.composite
-def graphs(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
+def draw_graph(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """A legal graph of 2 to 12 operators (constants not counted) with arrays for its inputs."""
     rows = FLOAT_ROWS if floats else INTEGER_ROWS
-    grown = Grown(draw, draw(st.integers(2, MOST_OPERATORS)))
+    grown = Grown(draw, draw(choices.integers(2, MOST_OPERATORS)))
     while grown.room():
-        name = draw(st.sampled_from(sorted(rows)))
-        grown.step(TABLE[name], draw(st.sampled_from(rows[name])))
+        name = draw(choices.sampled_from(sorted(rows)))
+        grown.step(TABLE[name], draw(choices.sampled_from(rows[name])))
     return grown.finish()
 
 
@@ -102,7 +101,7 @@ class Grown:
         more.
         """
         for i, argument in enumerate(arguments):
-            sides = [n if i == 0 else self.draw(st.sampled_from([n, n, 1])) for n in shape]
+            sides = [n if i == 0 else self.draw(choices.sampled_from([n, n, 1])) for n in shape]
             plan.shapes[argument.name] = tuple(sides)
         if arguments and plan.attributes.get("per_channel"):
             plan.attributes["per_channel"] = False
@@ -123,9 +122,9 @@ class Grown:
     def choose(self, dtype: DType) -> Tensor | None:
         """A tensor of this format, often the latest; sometimes none, where there is one."""
         there = [t for t in self.pool if t.dtype is dtype and t.size <= LARGEST]
-        if not there or self.draw(st.integers(0, 7)) == 5:
+        if not there or self.draw(choices.integers(0, 7)) == 5:
             return None
-        return there[-1] if self.draw(st.booleans()) else self.draw(st.sampled_from(there))
+        return there[-1] if self.draw(choices.booleans()) else self.draw(choices.sampled_from(there))
 
     def tensor(self, dtype: DType, shape: Shape, chosen: Tensor | None) -> str:
         """A tensor of this format and shape: one that is there, made to fit, or a new one."""
@@ -162,7 +161,7 @@ class Grown:
 
     def source(self, dtype: DType, shape: Shape, values: Array) -> str:
         """A new tensor with these values, constant or an input of the graph."""
-        if self.draw(st.booleans()):
+        if self.draw(choices.booleans()):
             return self.constant(dtype, np.asarray(values, dtype.storage).reshape(shape))
         tensor = self.writer.tensor("in", dtype, shape)
         self.block.inputs.append(tensor.name)
@@ -194,38 +193,35 @@ class Grown:
 INTEGER_ROWS, FLOAT_ROWS = computing_rows(floats=False), computing_rows(floats=True)
 
 
-@st.composite
-def single(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
+def draw_single(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """One operator."""
     rows = FLOAT_ROWS if floats else INTEGER_ROWS
-    name = draw(st.sampled_from(sorted(rows)))
-    case: tuple[Any, dict[str, Array]] = draw(cases(name, draw(st.sampled_from(rows[name])).key))
-    return case
+    name = draw(choices.sampled_from(sorted(rows)))
+    return draw_case(draw, name, draw(choices.sampled_from(rows[name])).key)
 
 
-@st.composite
-def damaged(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
+def draw_damaged(draw: Draw, *, floats: bool = False) -> tuple[Any, dict[str, Array]]:
     """One operator with one thing changed: mostly an error, sometimes another legal use."""
-    graph, feeds = draw(single(floats=floats))
+    graph, feeds = draw_single(draw, floats=floats)
     operator, tensors = graph.main.operators[-1], graph.main.tensors
     output = graph.outputs[0]
     constants = [t for t in map(tensors.__getitem__, operator.inputs) if t.data is not None and t.size]
     attributes = [key for key, value in operator.attributes.items() if is_numeric(value)]
     kinds = ["dtype", *(["shape"] if output.shape else []), *(["constant"] if constants else [])]
-    kind = draw(st.sampled_from([*kinds, *(["attribute"] * 2 if attributes else [])]))
+    kind = draw(choices.sampled_from([*kinds, *(["attribute"] * 2 if attributes else [])]))
     if kind == "dtype":
-        output.dtype = draw(st.sampled_from([*(FLOATS if floats else INTEGERS), types.i48]))
+        output.dtype = draw(choices.sampled_from([*(FLOATS if floats else INTEGERS), types.i48]))
     elif kind == "shape":
         output.shape = changed(draw, output.shape, least=1)
     elif kind == "constant":
-        tensor = draw(st.sampled_from(constants))
-        index = draw(st.integers(0, tensor.size - 1))
+        tensor = draw(choices.sampled_from(constants))
+        index = draw(choices.integers(0, tensor.size - 1))
         tensor.data = tensor.data.copy()
         tensor.data.flat[index] = draw(
-            st.sampled_from([0, 1, -1, 2, 7, *([] if tensor.dtype.bits < 8 else [100, -100])])
+            choices.sampled_from([0, 1, -1, 2, 7, *([] if tensor.dtype.bits < 8 else [100, -100])])
         )
     else:
-        key = draw(st.sampled_from(attributes))
+        key = draw(choices.sampled_from(attributes))
         value = operator.attributes[key]
         operator.attributes[key] = changed(draw, value) if isinstance(value, tuple) else changed(draw, (value,))[0]
     return graph, feeds
@@ -238,6 +234,6 @@ def is_numeric(value: Any) -> bool:
 
 def changed(draw: Draw, values: tuple[int, ...], least: int = -2) -> tuple[int, ...]:
     """The numbers, one of them replaced."""
-    at = draw(st.integers(0, len(values) - 1))
-    other = draw(st.sampled_from([values[at] + 1, values[at] - 1, 0, 1, -1, 2, 8193]))
+    at = draw(choices.integers(0, len(values) - 1))
+    other = draw(choices.sampled_from([values[at] + 1, values[at] - 1, 0, 1, -1, 2, 8193]))
     return (*values[:at], max(other, least), *values[at + 1 :])

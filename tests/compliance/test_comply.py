@@ -1,0 +1,228 @@
+"""`tosa-engine comply`: engines with planted faults are found out, made small and named; a right one passes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from planted import FAULTS, UNREPORTED, Planted
+
+from tosa_engine import cli
+from tosa_engine.compliance.campaign import Budget, Campaign, Results, Settings, run
+from tosa_engine.compliance.suite import Selection
+
+if TYPE_CHECKING:
+    from tosa_engine.compliance.campaign import Failure
+
+# fault, what is enough to meet it, how many tests, what must be said of it
+FOUND: list[tuple[str, tuple[str, ...], int, str]] = [
+    ("negative_ties", ("RESCALE",), 12, "ties away from zero instead of SINGLE_ROUND"),
+    ("one_channel", ("RESCALE",), 60, "multiplier off by one ([1] is"),
+    ("pool_zero_point", ("AVG_POOL2D",), 8, "input zero point"),
+    ("resize_off_by_one", ("RESIZE",), 7, "places along x are one step after the right ones"),
+    ("hangs", ("MATMUL",), 60, "hangs on MATMUL("),
+    ("unreported", ("CONCAT",), 20, f"{UNREPORTED} isn't reported"),
+]
+HERE = Path(__file__).parent
+
+
+def tried(fault: str, operators: tuple[str, ...], tests: int, folder: Path, **more: Any) -> Results:
+    settings = Settings(fault, Selection(operators), **more)
+    return run(Campaign(settings, Budget(tests=tests), folder, door=Planted(fault)))
+
+
+def first_of(results: Results, text: str) -> Failure:
+    found = [failure for failure in results.failures if text in failure.cause]
+    assert found, [failure.cause for failure in results.failures]
+    return found[0]
+
+
+@pytest.mark.parametrize(("fault", "operators", "tests", "text"), FOUND, ids=[one[0] for one in FOUND])
+def test_a_planted_fault_is_found_and_named(
+    fault: str, operators: tuple[str, ...], tests: int, text: str, tmp_path: Path
+) -> None:
+    results = tried(fault, operators, tests, tmp_path)
+    assert not results.good
+    failure = first_of(results, text)
+    assert failure.operators == operators
+    assert failure.elements <= 16
+    assert (tmp_path / "failures" / failure.folder / "graph.tosa").is_file()
+
+
+def test_faults_between_operators_are_found_in_chains(tmp_path: Path) -> None:
+    from tosa_engine.compliance.campaign import record, work
+    from tosa_engine.compliance.campaign.failures import explain
+
+    settings, door = Settings("wraps_before_clamp"), Planted("wraps_before_clamp")
+    found = work.work(settings, [f"graphs/chain/-/{n}" for n in range(4)], door)
+    assert {one.status for one in found} > {record.Status.WRONG}
+    (failure,) = explain(settings, found, tmp_path, door, None)
+    assert failure.operators == ("RESCALE", "CLAMP")
+    assert failure.elements <= 16
+    assert "no saturation" in failure.cause
+
+
+def test_all_faults_have_a_test() -> None:
+    assert {one[0] for one in FOUND} | {"wraps_before_clamp"} == {*FAULTS, "unreported"}
+
+
+def test_a_right_engine_passes(tmp_path: Path) -> None:
+    """One of 41 tests of the first 6,000; INEXACT_ROUND, rules, graphs and floats are among them."""
+    from itertools import islice
+
+    from tosa_engine.compliance.campaign.work import work
+    from tosa_engine.compliance.suite import schedule
+
+    names = list(islice(schedule(Selection()), 0, 6000, 41))
+    kinds = {(name.split("/")[2] if name[0] != "g" else name.split("/")[1]) for name in names}
+    assert {"aimed", "drawn", "chain", "int", "float"} <= kinds
+    found = work(Settings("unplanted"), names, Planted("unplanted"))
+    assert [one for one in found if not one.status.good] == []
+
+
+def test_the_same_seed_gives_the_same_file_after_a_kill(tmp_path: Path) -> None:
+    whole = tried("pool_zero_point", ("AVG_POOL2D",), 9, tmp_path / "whole").data()
+    tried("pool_zero_point", ("AVG_POOL2D",), 9, tmp_path / "cut")
+    journal = tmp_path / "cut" / "journal.jsonl"
+    lines = journal.read_text(encoding="utf-8").split("\n")
+    journal.write_text("\n".join(lines[:5]) + '\n{"name": "RES', encoding="utf-8")  # as a kill leaves it
+    settings = Settings("pool_zero_point", Selection(("AVG_POOL2D",)))
+    campaign = Campaign(settings, Budget(tests=9), tmp_path / "cut", door=Planted("pool_zero_point"))
+    assert run(campaign, resume=True).data() == whole
+
+
+ENGINE = """
+import sys, time
+from tosa_engine import check, oracle, serialize
+
+def right(path, feeds):
+    graph = serialize.read(path)
+    check.validate(graph)
+    return oracle.run(graph, feeds)
+
+def hanging(path, feeds):
+    time.sleep(99)
+
+def dying(path, feeds):
+    import os
+    os._exit(9)
+
+def lacking(path, feeds):
+    raise NotImplementedError("no such operator")
+
+def hungry(path, feeds):
+    return bytearray(1 << 40)
+
+if __name__ == "__main__":
+    import json, numpy
+    from pathlib import Path
+    graph, inputs, outputs = map(Path, sys.argv[1:])
+    read = serialize.read(graph)
+    feeds = {}
+    for t in read.inputs:
+        feeds[t.name] = numpy.frombuffer((inputs / (t.name + ".bin")).read_bytes(), t.dtype.storage).reshape(t.shape)
+    try:
+        for name, array in right(graph, feeds).items():
+            (outputs / (name + ".bin")).write_bytes(array.tobytes())
+    except Exception as error:
+        sys.exit({"RequireViolation": 1}.get(type(error).__name__, 2))
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module of engines, which is the working folder."""
+    (tmp_path / "mydut.py").write_text(ENGINE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def comply(*words: str) -> int:
+    return cli.main(["comply", *words])
+
+
+def test_a_program_and_its_page_of_results(engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"{sys.executable} mydut.py {{graph}} {{inputs}} {{outputs}}"
+    code = comply("--engine", command, "--files", "bin", "--operators", "ADD", "--budget", "3", "-o", "out")
+    assert code == 0, capsys.readouterr().err
+    assert "3 tests: 3 passed; see out/index.html" in capsys.readouterr().out
+    assert {path.name for path in Path("out").iterdir()} == {
+        "index.html", "journal.jsonl", "junit.xml", "results.json", "results.md",
+    }  # fmt: skip
+    assert ET.parse("out/junit.xml").getroot().find("testsuite").attrib["tests"] == "3"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [("hanging", "hung"), ("dying", "crashed"), ("lacking", "not covered"), ("hungry", "too much memory")],
+)
+def test_bad_ends_are_verdicts_of_their_own(function: str, status: str, engine: Path) -> None:
+    """In one process that is started again after each of them."""
+    from tosa_engine.compliance.campaign.work import one
+    from tosa_engine.compliance.doors import Limits, open_door
+
+    settings = Settings(f"mydut:{function}", limits=Limits(seconds=0.2, memory=4 << 30, start=20))
+    door = open_door(settings.engine, engine / "files", limits=settings.limits)
+    try:
+        if function == "hanging":
+            door.limits = Limits(seconds=2.5, start=0)  # type: ignore[attr-defined]
+        assert one(settings, "ADD/i32/aimed/0", door).status.value == status
+    finally:
+        door.close()
+
+
+def test_failures_are_told_and_a_baseline_forgives_them(engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (engine / "off.py").write_text(
+        "import mydut\ndef run(path, feeds):\n    found = mydut.right(path, feeds)\n"
+        "    return {name: array + 1 for name, array in found.items()}\n"
+    )
+    words = ["--engine", "off:run", "--operators", "BITWISE_NOT", "--budget", "3", "-o", "out"]
+    assert comply(*words) == 1
+    said = capsys.readouterr().out
+    assert "BITWISE_NOT: wrong" in said
+    assert "probably: results one too large" in said
+    page = Path("out/index.html").read_text(encoding="utf-8")
+    assert "results one too large" in page
+    assert "src=" not in page
+    Path("out/results.json").rename("before.json")
+    assert comply(*words, "--baseline", "before.json") == 0
+    assert "0 new failures, 0 gone" in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path) -> None:
+    words = [sys.executable, "-m", "tosa_engine.cli", "comply", "--engine", "mydut:right", "--budget", "100000"]
+    child = subprocess.Popen(
+        [*words, "--operators", "ADD", "-o", "out"], stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    journal, until = Path("out/journal.jsonl"), time.monotonic() + 30
+    while time.monotonic() < until and (not journal.exists() or journal.read_text().count("\n") < 9):
+        time.sleep(0.05)
+    os.killpg(child.pid, signal.SIGINT)
+    assert child.wait(20) == 130
+    assert all(json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--engine says what is tested"),
+        (["--engine", "mydut"], "names no file"),
+        (["--engine", "mydut:right", "--operators", "FOO"], "no operator FOO"),
+        (["--engine", "mydut:right", "--rows", "foo"], "no row foo"),
+        (["--engine", "mydut:right", "--budget", "soon"], "not 'soon'"),
+        (["--engine", "mydut:right", "--workers", "slurm"], "--workers is dask"),
+        (["--engine", "mydut:right", "--known", "nothing"], "no list of known differences"),
+        (["--engine", "mydut:right", "--resume"], "there is no"),
+    ],
+)
+def test_wrong_calls(words: list[str], message: str, engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert comply(*words) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""Quantized types: computed as jaxlib's passes say, and as hints in a graph that is to become integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stablehlo_modules import needs_jaxlib
+
+import quant
+from tosa_engine import oracle
+from tosa_engine.frontends.stablehlo.source import ModuleSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_jaxlib
+X, W = "tensor<1x4x4x2x!quant.uniform<i8:f32, 0.05:-3>>", "!quant.uniform<i8<-127:127>:f32:3, {0.1,0.2,0.05}>"
+S, R = "!quant.uniform<i32:f32:3, {0.005,0.01,0.0025}>", "!quant.uniform<i8:f32, 0.03:5>"
+T = "!quant.uniform<i8:f32, 0.0078125>"
+TEXT = f"""func.func @main(%x: tensor<1x4x4x2xf32>) -> tensor<1x4x4x3xf32> {{
+%w = stablehlo.constant dense<[[[[3, -5, 100], [7, 9, -127]]]]> : tensor<1x1x2x3xi8>
+%wq = stablehlo.bitcast_convert %w : (tensor<1x1x2x3xi8>) -> tensor<1x1x2x3x{W}>
+%q = stablehlo.uniform_quantize %x : (tensor<1x4x4x2xf32>) -> {X}
+%c = stablehlo.convolution(%q, %wq) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{stride = [1, 1]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({X}, tensor<1x1x2x3x{W}>) -> tensor<1x4x4x3x{S}>
+%r = stablehlo.uniform_quantize %c : (tensor<1x4x4x3x{S}>) -> tensor<1x4x4x3x{R}>
+%t = stablehlo.tanh %r : (tensor<1x4x4x3x{R}>) -> tensor<1x4x4x3x{T}>
+%d = stablehlo.uniform_dequantize %t : (tensor<1x4x4x3x{T}>) -> tensor<1x4x4x3xf32>
+return %d : tensor<1x4x4x3xf32>
+}}"""  # noqa: E501
+
+
+def source(tmp_path: Path) -> ModuleSource:
+    path = tmp_path / "model.mlir"
+    path.write_text(TEXT)
+    return ModuleSource(path)
+
+
+def stored(x: np.ndarray, scale: float, zero: int) -> np.ndarray:
+    return np.clip(np.rint(x / scale) + zero, -128, 127)
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    """The integers of the result, step by step."""
+    weights = np.asarray([[3, -5, 100], [7, 9, -127]]) * np.asarray([0.1, 0.2, 0.05])
+    real = (stored(x, 0.05, -3) + 3) * 0.05 @ weights
+    return stored(np.tanh((stored(real, 0.03, 5) - 5) * 0.03), 0.0078125, 0)
+
+
+def test_floats_are_what_the_integers_stand_for(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 4, 4, 2)).astype(np.float32)
+    graph = source(tmp_path).graph()
+    (found,) = oracle.run(graph, {graph.main.inputs[0]: x}).values()
+    difference = np.abs(found / 0.0078125 - expected(x))
+    assert difference.max() <= 1
+    assert (difference == 0).mean() > 0.9
+
+
+def test_as_integers_it_is_a_convolution_a_rescale_and_a_table(tmp_path: Path) -> None:
+    opened = source(tmp_path)
+    hints = opened.hints()
+    assert hints is not None
+    integers = quant.quantize(opened.graph(hints, for_integers=True))
+    assert [op.op for op in integers.main.operators if not op.op.startswith("CONST")] == ["CONV2D", "RESCALE", "TABLE"]
+    x = np.random.default_rng(0).normal(size=(1, 4, 4, 2)).astype(np.float32)
+    (found,) = oracle.run(integers, {integers.main.inputs[0]: stored(x, 0.05, -3).astype(np.int8)}).values()
+    difference = np.abs(found - expected(x))
+    assert difference.max() <= 4  # of tanh, whose operand may be off by one step of 0.03
+    assert (difference == 0).mean() > 0.9
