@@ -208,12 +208,16 @@ def test_there_are_forty_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "first", "second"),
-    [(CONVOLUTIONS, 0, 33), (CONVOLUTIONS, 18, 30), (ATTENTION, 34, 42), (INT48, 45, 51)],
-)
-def test_two_faults_are_both_found(make: Callable[[], Graph], first: int, second: int) -> None:
-    (_, here, fault, text), (_, there, other, more) = PLANTED[first], PLANTED[second]
-    found = compare_sides(model(make)[0], dumped(make, {here: fault, there: other}))
-    assert [one.row.here for one in found.explanations] == [here, there]
-    for one, expected in zip(found.explanations, (text, more), strict=True):
+    ("first", "second"),
+    [
+        (("conv", "truncation"), ("out", "output zero point")), (("acc", "bias rotated"), ("pooled", "the first")),
+        (("products", "B transposed"), ("weights", "table shifted")),
+        (("acc", "bias cut to 32"), ("table", "no inter")),
+    ],
+)  # fmt: skip
+def test_two_faults_are_both_found(first: tuple[str, str], second: tuple[str, str]) -> None:
+    planted = [next(p for p in PLANTED if p[1] == tensor and p[3].startswith(text)) for tensor, text in (first, second)]
+    found = compare_sides(model(planted[0][0])[0], dumped(planted[0][0], {p[1]: p[2] for p in planted}))
+    assert [one.row.here for one in found.explanations] == [first[0], second[0]]
+    for one, (_, _, _, expected) in zip(found.explanations, planted, strict=True):
         assert any(cause.text.startswith(expected) and cause.complete for cause in one.causes)
