@@ -11,7 +11,7 @@ import numpy as np
 
 from ..trial import OutOfTime
 from ..where import where
-from . import channels, layout, operators, places, scale, single_weights, sums, tables, weights
+from . import channels, layout, operators, places, pools, scale, single_weights, sums, tables, weights
 from .listed import HYPOTHESES, Hypothesis
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["HYPOTHESES", "Cause", "Hypothesis", "Search"]
 ENOUGH = 4  # elements that differ, with which a place says something
 FAMILIES = (  # importing them fills the list
-    scale, channels, sums, weights, single_weights, tables, operators, places, layout,
+    scale, channels, sums, weights, single_weights, tables, operators, pools, places, layout,
 )  # fmt: skip
 
 
