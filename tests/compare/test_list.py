@@ -114,9 +114,6 @@ CASES: list[tuple[str, str, Fault, str]] = [
     ("average", "even", truncated_average, "average truncated towards zero"),
     ("average", "padded", average_with_padding, "padding counted in the average"),
     ("average's zero point", "pooled", average_of_codes, "input zero point 7 not subtracted"),
-    ("resize", "resized", lambda a, right: a["input"][:, (np.arange(right.shape[1]) + 1) // 2][
-        :, :, np.minimum(np.arange(right.shape[2]) // 2 + 1, 3)],
-     "places along x are one step after the right ones (offset off by +1)"),
 ]  # fmt: skip
 
 
@@ -144,18 +141,16 @@ def test_a_planted_fault_is_named(label: str, tensor: str, fault: Fault, text: s
 
 
 def make_of(label: str) -> Callable[[], Graph]:
-    return {"multiplier": steep, "average's zero point": places, "resize": places}.get(label, small)
+    return {"multiplier": steep, "average's zero point": pooled}.get(label, small)
 
 
-def places() -> Graph:
-    """AVG_POOL2D between zero points, RESIZE to the nearest of 4 x 4 places."""
+def pooled() -> Graph:
+    """AVG_POOL2D between zero points."""
     net = Net(3)
     x = net.input("x", i8, 1, 8, 8, 2)
     kernel = {"kernel": (2, 2), "stride": (2, 2), "pad": (0, 0, 0, 0), "acc_type": i32}
     net.op("AVG_POOL2D", "pooled", i8, x, net.const(i8, [7]), net.const(i8, [-5]), **kernel)
-    numbers = (net.const(types.shape, values) for values in ([2, 1, 2, 1], [0, 0], [0, 0]))
-    net.op("RESIZE", "resized", i8, "pooled", *numbers, mode="NEAREST")
-    return net.done("resized")
+    return net.done("pooled")
 
 
 def steep() -> Graph:

@@ -27,7 +27,7 @@ FOUND: list[tuple[str, tuple[str, ...], int, str]] = [
     ("negative_ties", ("RESCALE",), 12, "ties away from zero instead of SINGLE_ROUND"),
     ("one_channel", ("RESCALE",), 60, "multiplier off by one ([1] is"),
     ("pool_zero_point", ("AVG_POOL2D",), 8, "input zero point"),
-    ("resize_off_by_one", ("RESIZE",), 7, "places along x are one step after the right ones"),
+    ("resize_off_by_one", ("RESIZE",), 7, "RESIZE: offset ["),
     ("hangs", ("MATMUL",), 60, "hangs on MATMUL("),
     ("unreported", ("CONCAT",), 20, f"{UNREPORTED} isn't reported"),
 ]
