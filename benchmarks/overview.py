@@ -1,4 +1,4 @@
-"""All networks at hand beside the fastest other runtime: python benchmarks/overview.py MODELS [NAME...] [--record]
+"""All networks beside the fastest other runtime: python benchmarks/overview.py MODELS [NAME...] [--avx2] [--record]
 
 MODELS has the folders `perf` (QDQ and float ONNX, TFLite), `perf_tflite` (TFLite and the `.tosa` of it), `real` (ONNX
 with recorded cases) and `tosa`. Every runtime that takes a network's files and is installed runs on one thread in this
@@ -9,6 +9,9 @@ first recorded case, or random numbers. *ratio* is our best time to the best of 
 over the rounds of the ratio of medians, which other work of the machine changes less. Below 1 we are faster. The last
 lines of the groups are geometric means. The first line says what a run costs besides its steps.
 
+With `--avx2`, ours (TOSA_ENGINE_KERNELS) and OpenVINO (ONEDNN_MAX_CPU_ISA) use vectors of AVX2 alone; the others can't
+be limited.
+
 Needs what `pip install tosa-engine[bench]` installs. Exit code 1: a network that another runtime takes is refused.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import tempfile
 import time
@@ -35,9 +39,10 @@ from tosa_engine.builder import Builder
 from tosa_engine.errors import TosaEngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 HEADING = "All networks, one thread"
+AVX2_HEADING = "Vectors of AVX2 alone, one thread"
 HEAD = ("network", "ours", "median", "fastest other", "its time", "median", "ratio", "by turn")
 OURS, WIDTH, ROW = "tosa_engine", 900, 20
 TURNS_SECONDS, ROUNDS = 0.1, 12
@@ -60,10 +65,10 @@ class Times:
         return median(seconds for one in self.rounds for seconds in one)
 
 
-def contenders(network: Network, scratch: Path, absent: set[str]) -> list[Times]:
+def contenders(network: Network, scratch: Path, absent: set[str], peers: Collection[str]) -> list[Times]:
     found = [Times(OURS, ours(network, scratch))]
     for name, (kind, prepare) in PEERS.items():
-        if getattr(network, kind) is None:
+        if getattr(network, kind) is None or name not in peers:
             continue
         try:
             run = prepare(network)
@@ -156,7 +161,16 @@ def picture(rows: Sequence[Row]) -> str:
     )
 
 
-def said() -> Iterator[str]:
+def limit_to_avx2() -> list[str]:
+    """Before anything is loaded that looks at the processor: our kernels and oneDNN use AVX2 alone. The runtimes that
+    can be limited: XNNPACK (LiteRT) and ONNX Runtime's kernels ask the processor, and no variable changes that.
+    """
+    os.environ["TOSA_ENGINE_KERNELS"] = "avx2"
+    os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
+    return ["OpenVINO"]
+
+
+def said(*, avx2: bool) -> Iterator[str]:
     """What a record has to say beside its figures."""
     here = environment()
     yield f"{here['date']}, {here['processor']}, Python {here['python']}, load {here['load_average']}."
@@ -165,7 +179,7 @@ def said() -> Iterator[str]:
             yield f"{package} {metadata.version(package)}."
         except metadata.PackageNotFoundError:
             yield f"{package}: not installed."
-    yield "`python benchmarks/overview.py MODELS --record`:"
+    yield f"`python benchmarks/overview.py MODELS {'--avx2 ' if avx2 else ''}--record`:"
 
 
 def best(run: Callable[[], object], times: int) -> float:
@@ -203,7 +217,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     parser.add_argument("--record", action="store_true", help="write the table to benchmarks/RESULTS.md")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a picture of the ratios")
+    parser.add_argument("--avx2", action="store_true", help="vectors of AVX2 alone, beside what can be limited to them")
     args = parser.parse_args(words)
+    peers = limit_to_avx2() if args.avx2 else list(PEERS)
     whole, step = fixed_cost()
     cost = f"One RESCALE of 16 elements: {whole * 1e6:.2f} us, {(whole - step) * 1e6:.2f} us of them besides its step."
     print(cost)
@@ -213,7 +229,7 @@ def main(words: Sequence[str] | None = None) -> int:
             if args.names and network.name not in args.names:
                 continue
             try:
-                sides = contenders(network, Path(scratch), absent)
+                sides = contenders(network, Path(scratch), absent, peers)
             except TosaEngineError as error:
                 print(f"{network.name}: refused: {str(error).splitlines()[0]}", file=sys.stderr)
                 refused += 1
@@ -228,7 +244,10 @@ def main(words: Sequence[str] | None = None) -> int:
         args.svg.write_text(picture(rows), encoding="utf-8")
     shown = ["", f"![Ratios]({args.svg.name})"] if args.svg else []
     if args.record:
-        record(HEADING, "\n".join([" ".join(said()), "", *lines, "", cost, *shown]))
+        record(
+            AVX2_HEADING if args.avx2 else HEADING,
+            "\n".join([" ".join(said(avx2=args.avx2)), "", *lines, "", cost, *shown]),
+        )
     return 1 if refused else 0
 
 

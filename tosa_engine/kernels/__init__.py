@@ -33,6 +33,7 @@ from . import (
     type_conversion,
     variable,
 )
+from .elementwise import chain as chains
 from .forms import Form, Match
 from .in_place import then_in_place
 from .layout.copies import copy_work
@@ -58,4 +59,4 @@ FORMS: Final[Mapping[tuple[str, str], tuple[Form, ...]]] = {
     key: (*forms_behind(kernel), *_FUSED.get(key, ())) for key, kernel in KERNELS.items()
 }
 
-__all__ = ["FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "copy_work", "then_in_place"]
+__all__ = ["FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "chains", "copy_work", "then_in_place"]

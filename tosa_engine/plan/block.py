@@ -10,6 +10,7 @@ from .memory.arena import place
 from .memory.liveness import lifetimes, resolve
 from .memory.sharing import share
 from .proofs import prove, prove_alone
+from .rewrite.chains import join_elementwise
 from .rewrite.fold import fold, live
 from .rewrite.fold_pad import Padding, with_padding
 from .rewrite.fuse import fuse
@@ -79,6 +80,7 @@ def rewritten(
     calls = padding.run()
     analysis = prove(calls)
     steps = fuse(calls, fixed, analysis, level)
+    steps = join_elementwise(steps, block, constants, fixed)
     steps = join_in_place(steps, block, keep, analysis)
     return [replace(step, calls=with_padding(step.calls, padding.taken)) for step in steps]
 

@@ -6,5 +6,5 @@ Unit of work: `work.BLOCK` elements of the output.
 Layout: arrays in one dimension, with the fewest axes that broadcasting needs; the strides of the last one are 0 or 1.
 
 Read: `formula` (the words that formulas are written in), `loops` (the loop), `prepare`; `formula_emit` makes code of a
-formula, `elementary` has EXP, LOG, SIN and others as formulas.
+formula, `elementary` has EXP, LOG, SIN and others as formulas. `chain` and `chain_loops` make one of several.
 """

@@ -242,3 +242,42 @@ def _emit_cases(loop: Line, inputs: list[Place], steps: list[Emitted], count: Em
     for value, block in found:
         bad.add_incoming(value, block)
     return bad
+
+
+def chain_line_of(formula: Formula, steps: tuple[int, ...], alone: bool) -> Compiled:
+    """The compiled line of a chain (see `chain_loops`) for inputs with these steps; `alone`: of one element."""
+
+    @intrinsic
+    def line(
+        typingctx: Context, a: Kind, ia: Kind, b: Kind, ib: Kind, c: Kind, ic: Kind, d: Kind, e_: Kind, f: Kind,
+        h: Kind, i: Kind, j: Kind, p: Kind, out: Kind, at: Kind, count: Kind,
+    ) -> Typing:  # fmt: skip
+        index = numba_types.int64
+        sig = numba_types.void(a, index, b, index, c, index, d, e_, f, h, i, j, p, out, index, index)
+
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Emitted]) -> Emitted:
+            def array(number: int) -> tuple[Emitted, np.dtype[Any]]:
+                kind = np.dtype(str(signature.args[number].dtype))
+                return e.pointer(context, builder, signature.args[number], args[number], ir_type(kind)), kind
+
+            (data, kind), (p_data, p_kind) = array(13), array(12)
+            parameters = [
+                Value(builder, builder.load(builder.gep(p_data, [e.I64(n)])), p_kind) for n in range(formula.parameters)
+            ]
+            made = Line(formula, builder, parameters, (data, args[14], kind))
+            places: list[Place] = []
+            for number in range(len(steps)):
+                source, its = array(2 * number)
+                places.append((source, args[2 * number + 1], its))
+            for number in range(6, 6 + formula.inputs - len(steps)):
+                source, its = array(number)
+                places.append((source, e.I64(0), its))
+            if alone:
+                made.element([made.load(*place) for place in places], e.I64(0))
+            else:
+                made.emit(places, steps + (0,) * (len(places) - len(steps)), args[15])
+            return context.get_dummy_value()
+
+        return sig, codegen
+
+    return line

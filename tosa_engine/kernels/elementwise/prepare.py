@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
     from .formula import Formula
 
 NONE = np.zeros(1, np.int64)  # parameters of a formula that has none
+
+
+@dataclass(frozen=True)
+class Formulated(Work):
+    """Work of one formula on the first inputs of an operator, which may become a part of a chain (`chain`)."""
+
+    formula: Formula | None = None
+    parameters: Array = field(default_factory=lambda: NONE)
+    read: Callable[[Array], Array] = flat
 
 
 def collapse(shape: Shape, *inputs: Shape) -> tuple[list[int], ...]:
@@ -85,7 +95,9 @@ def elementwise(
         arrays: list[Array] = [*used, *[used[0]] * (3 - len(used))]
         return Loop(loop, *arrays, parameters, g, read(outputs[0]), count=count)
 
-    return Work(blocks(count), cost * count, bind, overwritable=over)
+    return Formulated(
+        blocks(count), cost * count, bind, overwritable=over, formula=formula, parameters=parameters, read=read
+    )
 
 
 def converting(formula: Formula, x: Array, out: Array, parameters: Array = NONE) -> tuple[Loop, int]:
