@@ -29,14 +29,14 @@ scaled_quads = tile.tiles_quads[0]  # by the high words of products
 
 
 @_jit.jit
-def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out):
+def tiled_quads(simd, a, rows, b, c, offsets, steps, e32, e64, limits, out, flat):
     """The tile of int8 with its epilogue."""
     across = _jit.panels_of(simd)
     size = steps * 4 * NR
     for panel in range(0, out.shape[1] // NR, across):
         scaled_quads(
             simd, a, rows, out.shape[0], b, panel * size, size, across, c, offsets, steps, e32, e64, out.shape[1],
-            panel * NR, limits, out.reshape(-1), panel * NR, out.shape[1], across * NR,
+            panel * NR, limits, flat, panel * NR, out.shape[1], across * NR,
         )  # fmt: skip
 
 
@@ -51,13 +51,13 @@ def tiled_pairs(simd, a, rows, b, c, offsets, steps, out):
 
 
 @_jit.jit
-def tiled_float(simd, a, rows, b, offsets, bias, limits, out):
+def tiled_float(simd, a, rows, b, offsets, bias, limits, out, flat):
     across = _jit.panels_of(simd)
     size = b.size // (out.shape[1] // NR)
     for panel in range(0, out.shape[1] // NR, across):
         float_tile.tiles(
             simd, a, rows, out.shape[0], b, panel * size, size, NR, across, offsets, size // NR, bias, panel * NR,
-            limits, out.reshape(-1), panel * NR, out.shape[1], out.shape[1] - panel * NR,
+            limits, flat, panel * NR, out.shape[1], out.shape[1] - panel * NR,
         )  # fmt: skip
 
 
@@ -101,12 +101,12 @@ def product(kind: str, simd: variants.Variant) -> tuple[Callable[[], object], in
         wanted = np.clip((wanted + (1 << 17)) >> 18, -128, 127)
 
         def run() -> None:
-            tiled_quads(simd, a.reshape(-1), rows, packed, c, offsets, steps, e32, e64, limits, out)
+            tiled_quads(simd, a.reshape(-1), rows, packed, c, offsets, steps, e32, e64, limits, out, out.reshape(-1))
     elif kind == "float":
         out, bias, limits = np.zeros((M, N), np.float32), np.zeros(N, np.float32), np.float32([-np.inf, np.inf])
 
         def run() -> None:
-            tiled_float(simd, a.reshape(-1), rows, packed, np.zeros(1, np.int64), bias, limits, out)
+            tiled_float(simd, a.reshape(-1), rows, packed, np.zeros(1, np.int64), bias, limits, out, out.reshape(-1))
     else:
         out = np.zeros((M, N), np.int32)
 

@@ -336,7 +336,7 @@ def test_compiled_code_is_kept_on_disk_or_a_warning_says_why(tmp_path: Path) -> 
 
     first = run(tmp_path)
     assert first.returncode == 0, first.stderr
-    kept = list(tmp_path.rglob("*.nbc"))
+    kept = list(tmp_path.rglob("tosa_*"))
     assert kept
     assert all(Path(first.stdout.strip()) in path.parents for path in kept)
     blocked = tmp_path / "file"

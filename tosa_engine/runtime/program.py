@@ -110,10 +110,10 @@ class Program:
 
 
 def _compiled_walk() -> Callable[..., int]:
-    from ..kernels._jit import callable_with
+    from ..kernels._jit import direct
     from ..kernels.walk import walk
 
-    return callable_with(walk.walk, 0, 0, 0, 0, 0, 0)
+    return direct(walk.walk)
 
 
 def _state(rows: int, workers: int) -> Array:

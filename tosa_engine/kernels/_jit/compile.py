@@ -1,154 +1,175 @@
-"""Compiling functions, keeping their code, and calling it by its address."""
+"""Compiling: what numba and LLVM make of a function. Only imported when something is compiled, or emits code.
+
+numba types a function and writes LLVM IR. The functions that it calls become a part of it. What Python and C would call
+isn't made: the one entry takes words of 64 bits (see `functions.entry`), and all else in the object file is internal.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+import re
+from typing import TYPE_CHECKING, Any, Final
 
+import llvmlite.binding as llvm
+import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils as untyped
+from numba.core import extending
+from numba.core.registry import cpu_target
 
-from .disk import cache_folder, described, unkept
-from .host import JIT, features, has
-from .variant_type import few_of, lanes_of, masks, native, panels_of, rows_of
+from . import variant_type
+from .described import described
+from .inlined import InlinedCompiler, linked
+from .machine import FAILED, INTEGERS, NO_OWNER
 from .variants import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-R = TypeVar("R")
+cgutils: Any = untyped
 OWN: Final = "__of_"  # begins what tells functions apart that differ in what they enclose
 NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # no calls from Python or C
-
-__all__ = [
-    "JIT", "cache_folder", "callable_with", "described", "entry", "features", "few_of", "has", "inline", "is_compiled",
-    "jit", "lanes_of", "masks", "native", "panels_of", "rows_of", "unkept", "watch", "words",
-]  # fmt: skip
-
-if JIT:
-    import llvmlite.binding
-    import numba
-    from llvmlite import ir
-    from numba import types as numba_types
-    from numba.core import dispatcher, event
-    from numba.extending import intrinsic
-
-    from .disk import kept
-    from .inlined import InlinedCompiler
-
-    LLVM: Final[int] = llvmlite.binding.llvm_version_info[0]
-    __all__ += ["LLVM", "intrinsic", "ir", "numba_types"]
+I64 = ir.IntType(64)
+COUNTING: Final = {b"NRT_incref", b"NRT_decref", NO_OWNER.encode()}  # in numba's own functions: of owners, if any
+ARRAY: Final = 5  # words of an array in front of its shape, see `functions.words`
+OBJECT = ir.IntType(8).as_pointer()
 
 
-def jit(function: Callable[..., R]) -> Callable[..., R]:
-    """Compile on first call, without the GIL, and keep the code on disk. When the JIT is off, the function itself, in
-    which numbers overflow as silently as in compiled code.
-    """
-    if not JIT:
-        return np.errstate(all="ignore")(function)
-    compiled: Any = _njit(function)
-    if cache_folder() is not None:
-        compiled._cache = kept(function)
-    return compiled  # type: ignore[no-any-return]
+def outlined(function: Callable[..., Any]) -> Any:
+    """numba's dispatcher of a function that may stay a function in compiled code."""
+    return _njit(function)
 
 
-def inline(function: Callable[..., R]) -> Callable[..., R]:
-    """Like `jit`, for small functions that only compiled code calls: LLVM puts them into their callers. Python can't
-    call them when the JIT is on.
-    """
-    if not JIT:
-        return function
-    compiled: Any = _njit(function, forceinline=True, pipeline_class=InlinedCompiler, **NO_WRAPPERS)
-    return compiled  # type: ignore[no-any-return]
+def inlined(function: Callable[..., Any]) -> Any:
+    return _njit(function, forceinline=True)
+
+
+def intrinsic(define: Callable[..., Any]) -> Any:
+    make: Any = extending.intrinsic
+    return make(define)
 
 
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
     make: Any = numba.njit
-    return make(nogil=True, error_model="numpy", **options)(_named(function))
+    return make(error_model="numpy", pipeline_class=InlinedCompiler, **NO_WRAPPERS, **options)(_named(function))
 
 
-def _named(function: Callable[..., R]) -> Callable[..., R]:
-    """A function that encloses something, with a name of its own.
-
-    numba names compiled code after the function, its types and a number that counts up in each process. Code from the
-    disk keeps the number of the process that made it: of two functions that differ in what they enclose alone, one
-    made here and one read could have one name, and the first of them would run in the place of the other.
-    """
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that encloses something, with a name of its own: numba's symbols are made of it."""
     if function.__closure__:
         function.__qualname__ = function.__qualname__.partition(OWN)[0]  # it may be compiled more than once
         function.__qualname__ += f"{OWN}{hashlib.sha256(described(function).encode()).hexdigest()[:12]}"
     return function
 
 
-@contextmanager
-def watch(begin: Callable[[str], None]) -> Iterator[None]:
-    """Calls `begin` with the name of each function whose compilation begins; those inside it are part of it."""
-    if not JIT:
-        yield
-        return
-    depth = 0
-
-    class Compilations(event.Listener):
-        def on_start(self, event: Any) -> None:
-            nonlocal depth
-            depth += 1
-            if depth == 1:
-                begin(event.data["dispatcher"].py_func.__name__)
-
-        def on_end(self, event: Any) -> None:
-            nonlocal depth
-            depth -= 1
-
-    with event.install_listener("numba:compile", Compilations()):
-        yield
+def type_of(made: Any) -> Any:
+    """The type of a dispatcher or an intrinsic as a value of compiled code."""
+    if isinstance(made, extending._Intrinsic):
+        context: Any = cpu_target.typing_context
+        context.refresh()
+        return context.resolve_value_type(made)
+    return made._numba_type_
 
 
-def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
-    """The address of compiled code for these arguments, which is compiled or read from the disk now; None for a
-    function that isn't compiled.
-
-    Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
-    array in one dimension seven (see `words`).
-    """
-    if not is_compiled(function):
-        return None
-    typeof: Any = numba.typeof
-    kinds = tuple(typeof(argument) for argument in arguments)
-    kernel: Any = function
-    kernel.compile(kinds)
-    compiled = kernel.overloads[kinds]
-    without_literals: Any = numba_types.unliteral
-    returned = without_literals(compiled.signature.return_type)
-    assert returned == numba_types.int64, f"{function} returns {returned}"
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+def _type_of_argument(argument: Any) -> Any:
+    types: Any = numba.types
+    if isinstance(argument, Variant):
+        return variant_type.type_of(argument)
+    if isinstance(argument, np.ndarray):
+        make: Any = numba.from_dtype
+        return types.Array(make(argument.dtype), argument.ndim, "C")
+    if isinstance(argument, tuple):
+        return types.Tuple([_type_of_argument(part) for part in argument])
+    return types.int64
 
 
-def callable_with(function: Callable[..., R], *arguments: Any) -> Callable[..., R]:
-    """A compiled function for arguments of these types alone: Python calls it without looking for the types."""
-    if not is_compiled(function):
-        return function
-    typeof: Any = numba.typeof
-    kernel: Any = function
-    kinds = tuple(typeof(argument) for argument in arguments)
-    kernel.compile(kinds)
-    found: Callable[..., R] = kernel.overloads[kinds].entry_point
+def compiled(dispatcher: Any, arguments: Sequence[Any], name: str) -> bytes:
+    """The object file of a function for arguments of these types, whose entry has this name."""
+    kinds = tuple(_type_of_argument(argument) for argument in arguments)
+    dispatcher.compile(kinds)
+    result = dispatcher.overloads[kinds]
+    library, context = result.library, cpu_target.target_context
+    module = linked(library)
+    parse: Any = llvm.parse_assembly
+    module.link_in(parse(str(_entry(context, result.fndesc, name))))
+    for each in module.functions:
+        if not each.is_declaration and not each.name.startswith(name):
+            each.linkage = "internal"
+    manager, builder = library._codegen._module_pass_manager()
+    manager.run(module, builder)
+    found: bytes = library._codegen._tm.emit_object(module)
+    needed = set(re.findall(rb"\0((?:NRT|numba)_\w+)", found)) - COUNTING  # names in it are strings of C
+    if needed:
+        names = ", ".join(sorted(name.decode() for name in needed))
+        raise TypeError(f"{dispatcher.py_func.__name__} calls {names}, which a process without numba doesn't have")
     return found
 
 
-def is_compiled(function: object) -> bool:
-    """Whether there is an `entry` to a function."""
-    return JIT and isinstance(function, dispatcher.Dispatcher)
+def _entry(context: Any, description: Any, name: str) -> Any:
+    """A module with the entry of a function; of a function of integers, with the one that Python calls, too."""
+    module, types, calls = ir.Module(name), numba.types, context.call_conv
+    kinds, returns = description.argtypes, description.restype
+    sizes = [_size(kind) for kind in kinds]
+    entry = ir.Function(module, ir.FunctionType(I64, [I64] * sum(sizes)), name)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    callee = ir.Function(module, calls.get_function_type(returns, kinds), description.llvm_func_name)
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    arguments = [
+        _argument(context, builder, kind, entry.args[at : at + size])
+        for kind, at, size in zip(kinds, starts, sizes, strict=True)
+    ]
+    status, value = calls.call_function(builder, callee, returns, kinds, arguments)
+    value = I64(0) if returns == types.none else value
+    value = value if value.type.width == 64 else builder.zext(value, I64)
+    builder.ret(builder.select(status.is_error, I64(FAILED), value))
+    if all(kind == types.int64 for kind in kinds):
+        _of_integers(module, entry)
+    return module
 
 
-def words(argument: Any) -> list[int]:
-    """An argument as `entry` takes it. Of arrays: the owner of the memory and its Python object (none), the number of
-    elements, the size of one, the address, the shape and the stride.
-    """
-    if isinstance(argument, Variant):
-        return [0]
-    if isinstance(argument, np.ndarray):
-        assert argument.ndim == 1
-        assert argument.flags.c_contiguous
-        return [0, 0, argument.size, argument.itemsize, argument.ctypes.data, argument.size, argument.itemsize]
-    assert isinstance(argument, (int, np.integer)), f"an argument of type {type(argument).__name__} is no word"
-    return [int(argument)]
+def _size(kind: Any) -> int:
+    """The words of an argument."""
+    if isinstance(kind, numba.types.BaseTuple):
+        return sum(map(_size, kind))
+    return ARRAY + 2 * kind.ndim if isinstance(kind, numba.types.Array) else 1
+
+
+def _argument(context: Any, builder: Any, kind: Any, words: Sequence[Any]) -> Any:
+    """An argument as numba's code takes it."""
+    if isinstance(kind, variant_type.VariantType):
+        return context.get_dummy_value()
+    if kind == numba.types.int64:
+        return words[0]
+    if isinstance(kind, numba.types.BaseTuple):
+        parts, at = [], 0
+        for part in kind:
+            parts.append(_argument(context, builder, part, words[at : at + _size(part)]))
+            at += _size(part)
+        return context.make_tuple(builder, kind, parts)
+    array = context.make_array(kind)(context, builder)
+    array.meminfo = builder.inttoptr(words[0], array.meminfo.type)
+    array.parent = builder.inttoptr(words[1], array.parent.type)
+    array.nitems, array.itemsize = words[2], words[3]
+    array.data = builder.inttoptr(words[4], array.data.type)
+    shape, strides = words[ARRAY : ARRAY + kind.ndim], words[ARRAY + kind.ndim :]
+    array.shape, array.strides = cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides)
+    return array._getvalue()
+
+
+def _of_integers(module: Any, entry: Any) -> None:
+    """What Python calls with integers: PyObject *(PyObject *self, PyObject **arguments, Py_ssize_t count)."""
+    kind = ir.FunctionType(OBJECT, [OBJECT, OBJECT.as_pointer(), I64])
+    made = ir.Function(module, kind, entry.name + INTEGERS)
+    builder = ir.IRBuilder(made.append_basic_block())
+
+    def call(name: str, returns: Any, *arguments: Any) -> Any:
+        kind = ir.FunctionType(returns, [argument.type for argument in arguments])
+        return builder.call(cgutils.get_or_insert_function(module, kind, name), arguments)
+
+    given = [builder.load(builder.gep(made.args[1], [I64(i)])) for i in range(len(entry.args))]
+    integers = [call("PyLong_AsLongLong", I64, one) for one in given]
+    thread = call("PyEval_SaveThread", OBJECT)
+    found = builder.call(entry, integers)
+    call("PyEval_RestoreThread", ir.VoidType(), thread)
+    builder.ret(call("PyLong_FromLongLong", OBJECT, found))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from .compile import LLVM, ir
+from llvmlite import binding, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     Body = Callable[[Value, list[Value]], list[Value]]  # of a loop: from its number and the values carried on
 
+LLVM: Final[int] = binding.llvm_version_info[0]
 I8: Type
 I16: Type
 I32: Type

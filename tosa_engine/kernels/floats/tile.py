@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .._jit import JIT, few_of, inline, jit, native, panels_of, rows_of
+from .._jit import JIT, few_of, floats_on_stack, inline, jit, native, panels_of, rows_of
 from .._jit.variants import PANELS_OF_ONE
 from ..scale.places import NR
 from .fma import exact
@@ -26,6 +24,9 @@ if TYPE_CHECKING:
 
 if JIT:
     from .tile_emit import native_tile
+
+
+sums_of_tile = floats_on_stack(NR)
 
 
 @inline
@@ -44,7 +45,7 @@ def plain_tile(
     """out[to + r * stride + j] = the sums of row first + r and column j, plus bias[channel + j], clipped to `limits`,
     for `count` rows and `columns` columns of as many panels.
     """
-    sums = np.empty(NR, np.float32)
+    sums = sums_of_tile()
     for p in range(panels):
         for r in range(count):
             sums[:] = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._jit import few_of, inline, jit, panels_of, rows_of
-from ..layout.lines import fill
+from ..layout.lines import copy, fill
 from ..scale.accumulators import scale_rows
 from ..scale.places import NR
 from ..scale.wide import wide_rows
@@ -197,7 +197,7 @@ def matmul(
         if g[IN_PLACE] != 0:
             straight(start, depth, lines, rows)
         else:
-            a[: lines * depth] = x[start : start + lines * depth]
+            copy(x[start : start + lines * depth], a[: lines * depth])
             straight(0, depth, lines, rows)
         for panel in range(g[PANELS] * group // g[GROUPS], g[PANELS] * (group + 1) // g[GROUPS]):
             column = panel * NR

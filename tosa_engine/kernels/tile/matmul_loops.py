@@ -16,7 +16,7 @@ import numpy as np
 
 from .._jit import inline, jit, panels_of
 from .._jit.variants import MOST_ROWS, TILE
-from ..layout.lines import fill
+from ..layout.lines import copy, fill
 from ..scale.places import NR
 from .geometry import BLOCK, BLOCKS, CHANNELS, CONSTANT, DEPTH, GROUPS, HEIGHT, IN_PLACE, PANELS, REPEAT, STEPS, ZERO
 from .loops import from_input, group_panels, straight
@@ -73,9 +73,9 @@ def with_column_terms(g: Array, e32: Array, e64: Array, channel: int, count: int
     for j in range(count):
         own32[j] = g[CONSTANT] - g[ZERO] * np.int64(own32[j])
     for i in range(1, PARAMETERS):
-        own32[i * PITCH : i * PITCH + count] = e32[i * pitch + channel : i * pitch + channel + count]
+        copy(e32[i * pitch + channel : i * pitch + channel + count], own32[i * PITCH : i * PITCH + count])
     for i in range(2):
-        own64[i * PITCH : i * PITCH + count] = e64[i * pitch + channel : i * pitch + channel + count]
+        copy(e64[i * pitch + channel : i * pitch + channel + count], own64[i * PITCH : i * PITCH + count])
 
 
 def _matmul(tiles: Compiled) -> Compiled:
@@ -97,7 +97,7 @@ def _matmul(tiles: Compiled) -> Compiled:
                 source = (batch * height + first) * depth
                 row_terms(x, source, depth, lines, g[REPEAT], c[TILE:])
                 if g[IN_PLACE] == 0:
-                    a[: lines * depth] = x[source : source + lines * depth]
+                    copy(x[source : source + lines * depth], a[: lines * depth])
                     source = 0
                 straight(source, depth, lines, rows)
             panel, end = group_panels(simd, g, group)

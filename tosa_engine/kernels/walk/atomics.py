@@ -28,12 +28,11 @@ X86: Final = platform.machine() in ("x86_64", "AMD64")
 
 def _make_access(emit: Callable[..., Value], values: int) -> Compiled:
     """An intrinsic on the word at an address, with some values, that returns an integer."""
-    index = numba_types.int64
-
     if values == 0:
 
         @intrinsic
         def load(typingctx: Context, address: Kind) -> Typing:
+            index = numba_types.int64
             return index(index), lambda context, builder, signature, args: emit(builder, _at(builder, args[0]))
 
         return load
@@ -43,6 +42,7 @@ def _make_access(emit: Callable[..., Value], values: int) -> Compiled:
         def codegen(context: Context, builder: Builder, signature: Signature, args: Sequence[Value]) -> Value:
             return emit(builder, _at(builder, args[0]), args[1])
 
+        index = numba_types.int64
         return index(index, index), codegen
 
     return change
