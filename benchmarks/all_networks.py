@@ -73,11 +73,11 @@ def ours(network: Network, scratch: Path) -> Run:
         made = scratch / f"{network.name}.tosa"
         if code := cli.main(["quantize", str(network.ours), "-q", "-o", str(made)]):
             raise SystemExit(code)
-        session = Session(made, 1)
+        session = Session(made, 1, compiled=True)
     else:
         shapes = {name: array.shape for name, array in network.feeds.items()}
         options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
-        session = Session(load(network.ours, **options), 1)
+        session = Session(load(network.ours, **options), 1, compiled=True)
     feeds = {
         port.name: network.feeds[port.name].astype(port.dtype)
         if port.name in network.feeds

@@ -33,14 +33,14 @@ def sessions(graph, samples: int, threads: int) -> dict[str, Session]:
         if name == "apart" and threads == 1:
             continue
         with mock.patch.object(batch, "IN_CACHE", cache), mock.patch.object(batch, "LONG", long):
-            found[name] = Session(large, threads)
+            found[name] = Session(large, threads, compiled=True)
             found[name].plan()
     return found
 
 
 def measure(graph, samples: int, threads: int, rounds: int) -> None:
     rng = np.random.default_rng(samples)
-    single, several = Session(graph, threads), sessions(graph, samples, threads)
+    single, several = Session(graph, threads, compiled=True), sessions(graph, samples, threads)
     (port,) = several["at once"].inputs
     whole = rng.integers(-128, 128, port.shape).astype(port.dtype)
     rows = [{port.name: whole[i : i + 1]} for i in range(samples)]

@@ -80,7 +80,7 @@ def main() -> None:
     shared: dict[str, Callable[[], object]] = {}
     for folder in map(Path, sys.argv[1:]):
         feeds, _, _ = read_case(folder)
-        sessions = [Session(folder / "model.tosa", threads) for threads in (1, 1, 2)]
+        sessions = [Session(folder / "model.tosa", threads, compiled=True) for threads in (1, 1, 2)]
         runs = [lambda s=s, f=feeds: s.run(None, f) for s in sessions]
         apart[folder.name], shared[folder.name] = runs[:2], runs[2]
     best: dict[tuple[str, str], float] = {}

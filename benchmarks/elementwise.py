@@ -145,7 +145,7 @@ def lines_of(case: Case) -> tuple[Line, Line]:
     inputs = [b.input(t, shape, f"x{i}") for i, (t, shape) in enumerate(zip(formats, shapes, strict=True))]
     more = {"dtype": case.formats[1]} if case.op == "CAST" else {}
     b.output(b.op(case.op, *inputs, *case.constants, **dict(case.settings), **more))
-    session = Session(b.graph(), 1)
+    session = Session(b.graph(), 1, compiled=True)
     workspace = Blocks(session.plan(), 1).main
     rng, arrays = np.random.default_rng(0), []
     for tensor, t in zip(inputs, formats, strict=True):

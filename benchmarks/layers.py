@@ -188,7 +188,7 @@ def compared(graph: Graph, arrays: Mapping[str, Array], name: str) -> tuple[Row,
 
 
 def _run(graph: Graph, feeds: Mapping[str, Array]) -> Array:
-    return Session(graph, threads=1).run(None, dict(feeds))[0]
+    return Session(graph, threads=1, compiled=True).run(None, dict(feeds))[0]
 
 
 def _differences(found: Array, expected: Array) -> Array:

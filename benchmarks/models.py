@@ -40,7 +40,7 @@ def reference(folder: Path, case: dict) -> list[str] | None:
 def measure(folder: Path, threads: list[int], rounds: int) -> str:
     feeds, outputs, case = read_case(folder)
     try:
-        sessions = {n: Session(folder / "model.tosa", n) for n in threads}
+        sessions = {n: Session(folder / "model.tosa", n, compiled=True) for n in threads}
     except TosaEngineError as error:
         return f"left out: {str(error).splitlines()[0]}"
     exact = True

@@ -137,7 +137,7 @@ def measured(folder: Path, scratch: Path) -> Row:
 
 def floats(row: Row, model: Path, group: Sequence[Case]) -> None:
     shapes = {name: array.shape for name, array in group[0].fed().items()}
-    session = Session(load(model, shape=shapes, constant=group[0].constants()), threads=1)
+    session = Session(load(model, shape=shapes, constant=group[0].constants()), threads=1, compiled=True)
     for case in group:
         for name, found in _outputs(session, case):
             wanted = case.outputs[name]
@@ -161,7 +161,7 @@ def integers(row: Row, model: Path, group: Sequence[Case], data: Path, bits: int
     if code := cli.main([str(word) for word in words]):
         row.cells[what] = f"refused, exit code {code}"
         return
-    session = Session(data.with_suffix(".tosa"), threads=1)
+    session = Session(data.with_suffix(".tosa"), threads=1, compiled=True)
     for case in group:
         for name, found in _outputs(session, case):
             row.add(what, name, found, case.outputs[name])

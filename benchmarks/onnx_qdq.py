@@ -59,7 +59,7 @@ def inputs_of(folder: Path) -> list[Array]:
 def float_difference(model: Path, inputs: Sequence[Array]) -> str:
     if not model.is_file():
         return "-"
-    session, peer = Session(load(model), threads=1), runtime(model)
+    session, peer = Session(load(model), threads=1, compiled=True), runtime(model)
     most = 0.0
     for x in inputs:
         (wanted,), (found,) = peer.run(None, {"in0": x}), session.run(None, {"in0": x})
@@ -70,7 +70,7 @@ def float_difference(model: Path, inputs: Sequence[Array]) -> str:
 def shares(folder: Path, integer: Path, inputs: Sequence[Array]) -> tuple[float, float, float]:
     """Of the outputs of whole runs, of those of ONNX Runtime itself, and of the worst layer from equal integers."""
     graph, model = load(integer), folder / "int8_qdq.onnx"
-    session, peer, optimized = Session(graph, threads=1), runtime(model), runtime(model, optimized=True)
+    session, peer, optimized = Session(graph, threads=1, compiled=True), runtime(model), runtime(model, optimized=True)
     (port,) = session.outputs
     assert port.quant is not None, "the output has no scale"
     near, size, layers = np.zeros(2), 0, 1.0
@@ -88,7 +88,7 @@ def times(first: Path, second: Path) -> tuple[float, float, float]:
     """Best seconds of each, and the median ratio of the rounds."""
     sides = []
     for path in (first, second):
-        session = Session(path, threads=1)
+        session = Session(path, threads=1, compiled=True)
         random = np.random.default_rng(0)
         feeds = {
             port.name: random.integers(-100, 100, port.shape).astype(port.dtype)

@@ -55,7 +55,7 @@ class Line:
 
 def line_of(name: str, make: Callable[[], Any]) -> Line:
     """A line of the table: the graph's plan, bound to memory with random inputs."""
-    session = Session(make(), 1)
+    session = Session(make(), 1, compiled=True)
     plan = session.plan()
     workspace = Blocks(plan, 1).main
     rng = np.random.default_rng(0)

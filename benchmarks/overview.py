@@ -202,7 +202,7 @@ def fixed_cost() -> tuple[float, float]:
             input_unsigned=False, output_unsigned=False,
         )
     )  # fmt: skip
-    session, feeds = Session(b.graph(), 1), {"x": np.zeros((1, 16), np.int8)}
+    session, feeds = Session(b.graph(), 1, compiled=True), {"x": np.zeros((1, 16), np.int8)}
     session.run(None, feeds)
     program = session._prepared(frozenset()).borrow(1).main.program
     assert program.walk is not None

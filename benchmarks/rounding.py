@@ -31,7 +31,7 @@ def rounded_twice(path: Path) -> Graph:
 
 
 def measure(path: Path, threads: int, rounds: int) -> list[float]:
-    sessions = [Session(graph, threads) for graph in (load(path), rounded_twice(path))]
+    sessions = [Session(graph, threads, compiled=True) for graph in (load(path), rounded_twice(path))]
     rng = np.random.default_rng(0)
     feeds = {port.name: rng.integers(-100, 101, port.shape).astype(port.dtype) for port in sessions[0].inputs}
     best = [float("inf")] * len(sessions)

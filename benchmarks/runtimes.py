@@ -104,7 +104,7 @@ def _our_run(job: Job, threads: int) -> Callable[[], Any]:
         return _our_float_run(job, threads)
     feeds, wanted, _ = read_case(job.tosa)
     try:
-        session = Session(job.tosa / "model.tosa", threads)
+        session = Session(job.tosa / "model.tosa", threads, compiled=True)
     except TosaEngineError as error:
         raise LeftOut(str(error).splitlines()[0]) from error
     _checked(lambda: session.run(list(wanted), feeds), job)
@@ -116,7 +116,7 @@ def _our_float_run(job: Job, threads: int) -> Callable[[], Any]:
     from tosa_engine.errors import TosaEngineError
 
     try:
-        session = Session(job.tosa, threads)
+        session = Session(job.tosa, threads, compiled=True)
     except TosaEngineError as error:
         raise LeftOut(str(error).splitlines()[0]) from error
     with np.load(job.perf / "float_io.npz", allow_pickle=False) as bundle:
@@ -146,12 +146,12 @@ def _our_batch(job: Job) -> Loaded:
         if any(array.shape[0] != 1 for array in feeds.values()):
             raise LeftOut("several samples already")
         large = batch.with_batch(expand(load(job.tosa / "model.tosa")), job.batch)
-        session = Session(large, job.threads)
+        session = Session(large, job.threads, compiled=True)
         whole = {name: np.concatenate([array] * job.batch) for name, array in feeds.items()}
         run, note = lambda: session.run(names, whole), "a batch of the model's own"
         found = [array[:1] for array in run()]
     except (LeftOut, TosaEngineError):
-        session = Session(job.tosa / "model.tosa", job.threads)
+        session = Session(job.tosa / "model.tosa", job.threads, compiled=True)
         each = {name: np.stack([array] * job.batch) for name, array in feeds.items()}
         run, note = lambda: session.run_each(names, each), f"{job.batch} runs at once"
         found = [array[0] for array in run()]

@@ -113,7 +113,7 @@ def _one(case: Any, graph: Any, feeds: dict[str, Any], expected: list[Any], *, k
     """What is wrong with the results of one set of data; nothing where they are right."""
     ready = {port.name: _as_port(feeds[port.name], port) for port in graph.inputs}
     if kernels:
-        session = Session(graph, threads=1)
+        session = Session(graph, threads=1, compiled=True)
         found = dict(zip(graph.main.outputs, session.run(None, ready), strict=True))
     else:
         found = oracle.run(graph, ready)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
+os.environ["TOSA_ENGINE_FIRST_RUN"] = "compiled"  # what is tested are the kernels
 
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])

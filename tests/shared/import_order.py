@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": {"tosa_engine.formats", "tosa_engine.types"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
-    "tosa_engine.runtime": RUN,
+    "tosa_engine.runtime": RUN | {"tosa_engine.serialize"},
     "tosa_engine.compliance": RUN
     | {"tosa_engine.lower"}
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
@@ -157,8 +157,10 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("profile",),
         ("blocks",),
         ("batch_parallel", "warm_up"),
-        ("pool",),
+        ("pool", "plain", "ahead"),
+        ("first",),
         ("session",),
+        ("compiling",),
         ("",),
     ),
     "tosa_engine.frontends.common_ir": (

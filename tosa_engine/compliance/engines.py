@@ -18,7 +18,7 @@ def run_kernels(graph: Graph, feeds: Mapping[str, Array], target: Target) -> dic
     """The outputs by name, from a Session with one thread."""
     from ..runtime.session import Session
 
-    session = Session(graph, threads=1, target=target)
+    session = Session(graph, threads=1, target=target, compiled=True)
     names = [t.name for t in session.outputs]
     return dict(zip(names, session.run(names, dict(feeds)), strict=True))
 

@@ -29,6 +29,7 @@ from ..probe import Probe, name_of, select
 from ..state import SessionVariables
 from ..target import Target
 from .batch_parallel import plan_in_parts
+from .first import first_runs
 from .memory import before_planning, of_plan
 from .pool import Prepared
 from .ports import port_of
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from ..graph import Tensor
     from ..probe import Watcher
     from ..types import Array, Shape
+    from .first import FirstRuns
+    from .plain import PlainRuns
     from .profile import Profile
     from .program import Program
     from .team import After
@@ -67,6 +70,8 @@ class Session:
         max_memory: bytes that a run may take; None: those of `memory.limited`, else what the machine and the limits of
             this process leave when it plans. The graph is compared with it before weights are packed, the plan before
             its memory is allocated (DataError, RUN.memory).
+        compiled: the first run waits until its kernels are compiled. Otherwise runs of integer graphs are computed
+            without them, with the same bytes, until other processes have compiled them (`runtime.first`).
 
     Raises:
         TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads.
@@ -80,6 +85,7 @@ class Session:
         target: Target | None = None,
         checked: bool = False,
         max_memory: int | None = None,
+        compiled: bool = False,
     ) -> None:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, got {threads}")
@@ -105,6 +111,8 @@ class Session:
         self._level = (target or Target()).level
         self._variables = SessionVariables()
         self._can_be_direct = not checked  # until a run finds that it isn't one walk
+        plain = not compiled and not checked
+        self._first = first_runs(self.graph, self.threads, self.max_memory) if plain else None
         self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
 
     def run(
@@ -124,7 +132,7 @@ class Session:
                 keep the values that they had before.
         """
         fine = names is None and self._gate.lets(feeds)
-        if fine and not probes and self._can_be_direct:
+        if fine and not probes and self._can_be_direct and self._first is None:
             outputs = self._run_directly(feeds)
             if outputs is not None:
                 return outputs
@@ -132,6 +140,10 @@ class Session:
         if not fine:
             self._check(wanted, feeds, self._fed)
         if not probes and not self.checked:
+            if self._first is not None:
+                runs = self._plain_runs(self._first)
+                if runs is not None:
+                    return runs.run(feeds, wanted)
             found = self._run(self._plain, wanted, feeds, ())
         else:
             watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
@@ -162,6 +174,35 @@ class Session:
     def _plain(self) -> Prepared:
         """The plan of runs that nobody looks at."""
         return self._prepared(frozenset())
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether runs use compiled kernels, or the next one will: it finds them on the disk, or compiles them."""
+        return self._first is None or self._plain_runs(self._first) is None
+
+    def _plain_runs(self, first: FirstRuns) -> PlainRuns | None:
+        runs = first.runs(self._get_code)
+        if runs is None:
+            self._first = None
+        return runs
+
+    def _get_code(self) -> None:
+        """All code that runs without probes call."""
+        prepared = self._plain
+        if prepared.plan.parts_in_parallel:
+            from ..kernels.walk import parts
+
+            parts.warm_up()
+            with prepared.borrowed_for_parts(self.threads):
+                pass  # its programs are made
+        else:
+            blocks = prepared.borrow(self.threads)
+            blocks.main.get_code()
+            prepared.give_back(blocks)
+        if self.threads > 1:
+            from ..kernels.walk import mailbox
+
+            mailbox.warm_up()
 
     def _run(
         self,
@@ -256,7 +297,8 @@ class Session:
         given: Mapping[str, Any] = feeds
         runs = next((len(a) for a in given.values() if isinstance(a, np.ndarray) and a.ndim), 1)
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
-        prepared = None if self.checked or self._stateful or not (runs and self._fed) else self._prepared(frozenset())
+        alone = self.checked or self._stateful or not self.is_compiled or not (runs and self._fed)
+        prepared = None if alone else self._prepared(frozenset())
         if prepared is not None and self._fit_in_parallel(prepared, runs) and prepared.is_compiled:
             found = self._run_parts(prepared, wanted, feeds, (runs,))
             if found is not None:
@@ -282,7 +324,7 @@ class Session:
 
         if self.checked:
             raise UsageError("a profile of a checked session would be one of its checks")
-        session = Session(self.graph, 1, target=self._target, max_memory=self.max_memory)
+        session = Session(self.graph, 1, target=self._target, max_memory=self.max_memory, compiled=True)
         session.restore(self.state())
         given = {port.name: np.zeros(port.shape, port.dtype) for port in self.inputs} if feeds is None else feeds
         session.run(None, given)

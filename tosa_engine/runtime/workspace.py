@@ -45,6 +45,10 @@ class Workspace:
         looked_at = frozenset(i for i, step in enumerate(self.plan.steps) if self.written_by(step))
         return Program(self.steps, self.workers, looked_at)
 
+    def get_code(self) -> None:
+        """Compile all steps now, or read them from the disk."""
+        _ = self.program
+
     @cached_property
     def ports(self) -> tuple[list[Array], list[Array]]:
         """The arrays of the block's inputs, and those of its outputs."""
