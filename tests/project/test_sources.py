@@ -20,6 +20,7 @@ ANY_IN_KERNELS = {
     "as_conv2d": (1, "values of attributes"),
     "elementwise": (4, "what numpy's functions return, which take the place of operands"),
     "shared_constants": (5, "arguments of any function that packs"),
+    "tile": (1, "arguments of any function that prepares"),
     "winograd": (4, "modules whose functions compiled code takes"),
     "work": (1, "arguments of any loop"),
 }
