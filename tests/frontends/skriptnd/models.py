@@ -75,8 +75,7 @@ def executed(text: str, inputs: Mapping[str, np.ndarray], *, mapped: bool) -> di
     tosa = run_pipeline(Mapper(graph, composer, {}, weights, mapped=mapped).graph())
     arrays = {name: inputs[ref.name] for name, ref in zip(tosa.main.inputs, graph.inputs, strict=True)}
     results = run(tosa, arrays)
-    found = list(results.outputs.values()) if hasattr(results, "outputs") else list(results.values())
-    return {ref.name: array for ref, array in zip(graph.outputs, found, strict=True)}
+    return {ref.name: array for ref, array in zip(graph.outputs, results.values(), strict=True)}
 
 
 def assert_agree(

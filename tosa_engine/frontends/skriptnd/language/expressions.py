@@ -229,6 +229,7 @@ class ExpressionParser:
             return self._call(place, function)
         if kind == "name":
             return self._named(token)
+        self.at -= 1
         raise self.error(f"expected an expression, found '{token.text[:40]}'", place)
 
     def _named(self, token: Token) -> Expression:

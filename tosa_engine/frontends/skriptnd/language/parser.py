@@ -63,7 +63,7 @@ class ModuleParser(StatementParser):
             self._operator(place, graph, public)
         except ParseError as problem:
             self._note(problem)
-            self.at += 1
+            self.at += self.token.kind != ""
             while self.token.kind not in ("", "operator", "graph", "public", "import"):
                 self.at += 1
 

@@ -265,13 +265,18 @@ class Formula:
             if condition is None or isinstance(condition, list):
                 raise Wrong("the condition of a formula is one bool", "SKND.Y7")
             condition = a.lane(condition)
+            if condition.data is not None and not condition.data.any():
+                return
         kept = [i for i, group in enumerate(space.groups) if group[0] in outer]
         if product and condition is None:
             value: Any = self._product(evaluator, a, reader, kept)
             reader.reset()
         else:
+            if condition is not None:
+                a.active.append(condition)
             value = evaluator.value(statement.value)
             if condition is not None:
+                a.active.pop()
                 reader.keep(condition)
         if value is None:
             raise Wrong("the value of a formula is null; '??' gives it another", "SKND.L4")

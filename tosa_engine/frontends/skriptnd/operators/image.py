@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ....lower import grids, regions
+from ....lower.axes import each_repeated, every
 from ....lower.pool import average_pool
 from ....lower.ranking import extremes
 from ....lower.resize import resized, upsampled
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ..writer import Call
 
+_NEAREST: Final = {
+    "FLOOR": "floor", "CEIL": "ceil", "ROUND_PREFER_FLOOR": "round_prefer_floor",
+    "ROUND_PREFER_CEIL": "round_prefer_ceil",
+}  # fmt: skip
 _COORDINATES: Final = {"SYMMETRIC": "half_pixel", "ASYMMETRIC": "asymmetric", "ALIGNED": "align_corners"}
 
 
@@ -40,6 +45,28 @@ def linear_upsample(c: Call) -> Tensor | None:
     method = "symmetric" if c["symmetric"] else "asymmetric"
     border = "replicate" if c["replicate_border"] else "constant"
     return upsampled(c.b, c.x(), [factors.get(i, 1) for i in range(2, rank)], method, border)
+
+
+def resize(interpolation: str, c: Call) -> Tensor:
+    """By a matrix along each axis."""
+    old, new = shape_of(c.x()), c.shape
+    scales = [m / n for n, m in zip(old, new, strict=True)]
+    nearest = _NEAREST[c["rounding_method"]] if interpolation == "nearest" else "floor"
+    return resized(c.b, c.x(), new, scales, _COORDINATES[c["coordinate_transform"]], interpolation, nearest)
+
+
+def nearest_upsample(c: Call) -> Tensor:
+    x = c.x()
+    for axis, factor in zip(c.axes(), c["factor"], strict=True):
+        x = each_repeated(c.b, x, axis, factor)
+    return x
+
+
+def nearest_downsample(c: Call) -> Tensor:
+    x = c.x()
+    for axis, factor in zip(c.axes(), c["factor"], strict=True):
+        x = every(c.b, x, axis, 0, factor, c.shape[axis])
+    return x
 
 
 def cubic_resize(c: Call) -> Tensor | None:
@@ -80,6 +107,10 @@ MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "image.max_roi_pool": partial(roi_pool, regions.maxima),
     "image.avg_roi_pool": partial(roi_pool, regions.averages),
     "image.linear_upsample": linear_upsample,
+    "image.linear_resize": partial(resize, "linear"),
+    "image.nearest_resize": partial(resize, "nearest"),
+    "image.nearest_upsample": nearest_upsample,
+    "image.nearest_downsample": nearest_downsample,
     "image.area_downsample": area_downsample,
     "image.cubic_resize": cubic_resize,
     "image._cubic_grid_sample": cubic_grid_sample,

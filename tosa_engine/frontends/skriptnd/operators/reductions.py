@@ -32,6 +32,20 @@ def position(least: bool, c: Call) -> Tensor:
     return c.b.reshape(found, c.shape)
 
 
+def positions(least: bool, c: Call) -> Tensor:
+    """The place in row-major order over the axes, taken apart."""
+    axes, b = c.axes(), c.b
+    shape = c.instance.inputs[0].shape
+    rest = b.reshape(reductions.place_of_extreme(b, c.x(), axes, least=least), (*c.shape[:-1], 1))
+    found: dict[int, Tensor] = {}
+    for axis in sorted(axes, reverse=True):
+        extent = b.scalar(shape[axis], types.i32, len(c.shape))
+        quotient = b.operator("INTDIV", [rest, extent], (*c.shape[:-1], 1))
+        found[axis] = b.binary("SUB", rest, b.binary("MUL", quotient, extent))
+        rest = quotient
+    return b.concat([found[axis] for axis in axes], len(c.shape) - 1)
+
+
 MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "math.sum_reduce": partial(reduce, "REDUCE_SUM"),
     "math.min_reduce": partial(reduce, "REDUCE_MIN"),
@@ -40,6 +54,8 @@ MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "math.all_reduce": partial(reduce, "REDUCE_ALL"),
     "math.prod_reduce": product,
     "math.mean_reduce": mean,
+    "math.argmin_nd": partial(positions, True),
+    "math.argmax_nd": partial(positions, False),
     "math.argmin": partial(position, True),
     "math.argmax": partial(position, False),
 }
