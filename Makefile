@@ -62,6 +62,7 @@ docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_operators.py
 	$(VENV)/bin/python docs/generate_matrix.py
 	$(VENV)/bin/python docs/generate_onnx.py
+	$(VENV)/bin/python docs/generate_stablehlo.py
 	$(VENV)/bin/python docs/generate_nnef.py
 	$(VENV)/bin/python docs/generate_nnef_operations.py
 	$(VENV)/bin/python docs/generate_lut.py

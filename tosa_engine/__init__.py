@@ -1,7 +1,7 @@
 """An engine for TOSA graphs: exact integers, bit by bit as the specification says.
 
-`Session(path_or_graph)` runs a graph. It is imported when first used, so that importing the package loads neither
-numpy nor numba.
+`Session(path_or_graph)` runs a graph, `from_jax(function, *example_arrays)` makes one. They are imported when first
+used, so that importing the package loads neither numpy nor numba.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .frontends.stablehlo.from_jax import from_jax
     from .runtime.session import Session
 
-__all__ = ["Session", "__version__"]
+__all__ = ["Session", "__version__", "from_jax"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,6 +21,10 @@ def __getattr__(name: str) -> Any:
         from .runtime.session import Session
 
         found = Session
+    elif name == "from_jax":
+        from .frontends.stablehlo.from_jax import from_jax
+
+        found = from_jax
     elif name == "__version__":
         from importlib.metadata import version
 

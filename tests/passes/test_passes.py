@@ -389,3 +389,17 @@ def test_a_mask_with_a_hint_or_another_reader_stays(hint: QParams | None) -> Non
         return found if hint is not None else e.binary("ADD", total, found)
 
     assert "SELECT" not in kinds(passes.masks.run(graph_of((2, 3), added)))
+
+
+@pytest.mark.parametrize("least", [-1e9, -1e4, -100.0])
+def test_a_low_number_that_a_mask_chooses_before_softmax_is_endless(least: float) -> None:
+    def masked(e: Writer, x: Tensor) -> Tensor:
+        test = e.const(np.tri(3, dtype=np.bool_), types.bool_)
+        chosen = e.operator("SELECT", [test, x, e.const(np.full((1, 1), least), types.fp32)], (3, 3), types.fp32)
+        return grouped(e, "softmax", chosen, axis=1)
+
+    made = passes.masks.run(graph_of((3, 3), masked)).main
+    (select,) = [op for op in made.operators if op.op == "SELECT"]
+    data = made.tensors[select.inputs[2]].data
+    assert data is not None
+    assert float(data.max()) == (least if least > -1e4 else -np.inf)

@@ -20,7 +20,7 @@ RUN = PLAN | {
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "lut": set(),
-    "tosa_engine": {"tosa_engine.runtime"},
+    "tosa_engine": {"tosa_engine.runtime", "tosa_engine.frontends"},
     "tosa_engine.versions": set(),
     "tosa_engine.text": set(),
     "tosa_engine.types": {"tosa_engine.versions"},
@@ -197,12 +197,12 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("child", "elements"),
         ("module", "values"),
         ("reading", "writer"),
-        ("call",),
+        ("call", "recognized"),
         ("ports", "rules"),
         ("operators",),
         ("mapping",),
         ("source",),
-        ("format",),
+        ("format", "from_jax"),
         ("",),
     ),
     "tosa_engine.frontends.tflite": (

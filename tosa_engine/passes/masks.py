@@ -1,7 +1,8 @@
 """A constant mask that is added before softmax becomes a choice: SELECT(kept, x, -infinity).
 
 Where a mask adds -10,000 or less to some places of a row and not to others, the former are 0 after softmax, exactly.
-As a choice it has an integer form that doesn't need the range of the mask. What else a mask adds stays an ADD.
+As a choice it has an integer form that doesn't need the range of the mask. What else a mask adds stays an ADD. A choice
+of -10,000 or less becomes one of -infinity.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def change(graph: Graph) -> None:
     for _, block in graph.blocks():
         readers = block.consumers()
         block.operators = [op for old in block.operators for op in _as_choice(block, old, readers)]
+        block.operators = [op for old in block.operators for op in _of_infinity(block, old, readers)]
 
 
 def _as_choice(block: Block, add: Operator, readers: Mapping[str, list[Operator]]) -> list[Operator]:
@@ -62,6 +64,27 @@ def _as_choice(block: Block, add: Operator, readers: Mapping[str, list[Operator]
     least, wrote_least = _const(block, f"{output.name}/least", endless, mask, add)
     inputs = [condition, x.name, least]
     return [*added, wrote_kept, wrote_least, Operator("SELECT", inputs, [output.name], location=add.location)]
+
+
+def _of_infinity(block: Block, select: Operator, readers: Mapping[str, list[Operator]]) -> list[Operator]:
+    """A SELECT of a constant mask that takes something of each row, and elsewhere a low number."""
+    output = block.tensors[select.outputs[0]]
+    after = readers.get(output.name, [])
+    alone = len(after) == 1 and after[0].op == "softmax" and output.name not in block.outputs and not output.quant
+    if select.op != "SELECT" or not alone:
+        return [select]
+    test, *sides = (block.tensors[name] for name in select.inputs)
+    low = [t.data is not None and t.data.size == 1 and -np.inf < float(t.data.max()) <= LEFT_OUT for t in sides]
+    if test.data is None or sum(low) != 1 or output.dtype is not types.fp32:
+        return [select]
+    axis, kept = after[0].attributes["axis"], test.data if low[1] else ~test.data
+    if kept.shape[axis] == 1 or not kept.any(axis=axis).all():
+        return [select]
+    place = low.index(True)
+    endless = np.full(sides[place].shape or (), -np.inf, np.float32)
+    name, wrote = _const(block, f"{output.name}/least", endless, sides[place], select)
+    select.inputs[1 + place] = name
+    return [wrote, select]
 
 
 def _const(block: Block, stem: str, data: Array, mask: Tensor, add: Operator) -> tuple[str, Operator]:

@@ -58,3 +58,19 @@ def test_a_loop_with_a_known_end_is_unrolled_and_one_that_data_end_is_a_region()
     operators = {name: {op.op for op in read(DATA / f"{name}.mlirbc").main.operators} for name in ("lstm", "collatz")}
     assert "WHILE_LOOP" not in operators["lstm"]
     assert "WHILE_LOOP" in operators["collatz"]
+
+
+def test_a_low_number_chosen_before_softmax_is_minus_infinity() -> None:
+    """Of a causal mask: the range of -1e9 would leave nothing for the scores as integers."""
+    block = read(DATA / "causal_attention.mlirbc").main
+    (select,) = [op for op in block.operators if op.op == "SELECT"]
+    least = block.tensors[select.inputs[2]].data
+    assert least is not None
+    np.testing.assert_array_equal(least, np.full((1, 1, 1, 1), -np.inf))
+    assert [op.op for op in block.consumers()[select.outputs[0]]] == ["softmax"]
+
+
+def test_a_softmax_that_is_spelled_out_is_recognized() -> None:
+    operators = [op.op for op in read(DATA / "vit_block.mlirbc").main.operators]
+    assert operators.count("softmax") == 1
+    assert "REDUCE_MAX" not in operators

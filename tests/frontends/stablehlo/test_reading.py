@@ -118,3 +118,18 @@ def test_without_jaxlib_the_error_says_what_to_install(tmp_path: Path, monkeypat
         "(No module named 'jaxlib')"
     )
     assert "jaxlib" not in sys.modules
+
+
+def test_a_reversed_scan_that_jaxlib_computes_forwards_is_refused() -> None:
+    text = main(
+        "%x: tensor<4xi32>",
+        """%i = stablehlo.constant dense<0> : tensor<i32>
+%out, %c = chlo.scan(%x) inits(%i) dimension=0 attributes {is_reverse = true} {
+^bb0(%a: tensor<i32>, %b: tensor<i32>):
+%s = stablehlo.add %a, %b : tensor<i32>
+stablehlo.return %s, %s : tensor<i32>, tensor<i32>
+} : (tensor<4xi32>, tensor<i32>) -> (tensor<4xi32>, tensor<i32>)""",
+        "tensor<4xi32>",
+    )
+    with pytest.raises(Unsupported, match=r"^model.mlir: a reversed chlo.scan"):
+        graph(text)

@@ -212,6 +212,9 @@ class Reader:
                 for op in list(block.operations):
                     yield from self._keep(op.operation)
                     yield op.operation.name
+                    given = op.operation.attributes
+                    if op.operation.name == "chlo.scan" and "is_reverse" in given and given["is_reverse"].value:
+                        raise Refused("unsupported", "a reversed chlo.scan, which jaxlib's pass computes forwards")
                     target = KEPT.get(op.operation.name)
                     if target is not None:
                         self._replace(op.operation, target)
@@ -393,7 +396,21 @@ def answer(reader: Reader, line: str) -> tuple[dict[str, Any], bytes]:
         return {"error": "unsupported", "message": f"jaxlib refused it: {said(problem)}"}, b""
 
 
+def _limit(memory: int) -> None:
+    """At most so many bytes, and no file of the memory when it dies."""
+    if os.name != "posix":
+        return
+    import resource
+
+    for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
 def main() -> int:
+    if len(sys.argv) > 1:
+        _limit(int(sys.argv[1]))
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever libraries print is no answer
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsupported, UsageError
+from ...passes import dead_code
 from . import ports, rules
 from .call import Call
 from .operators import OPERATORS, POINTWISE, REFUSED, quantized
@@ -48,6 +49,7 @@ class ModuleMapper:
         names = dict(zip(function.body.results, wanted, strict=True))
         results = Scope(self, [], names=names).run(function.body, given)
         ports.outputs(g, wanted, results)
+        dead_code.change(g.graph)  # what `recognized` has made otherwise
         g.graph.warnings += g.warnings()
         return g.graph
 

@@ -14,9 +14,6 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-if os.name == "posix":
-    import resource
-
 from ...errors import DataError, Unsupported, UsageError
 from . import child
 from .module import module_of
@@ -94,18 +91,10 @@ class Process:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, child.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=self._said,
-                preexec_fn=self._limit if os.name == "posix" else None,  # noqa: PLW1509  # no threads yet
-                env={**os.environ, "MALLOC_ARENA_MAX": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+                [sys.executable, child.__file__, str(self.memory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=self._said, env={**os.environ, "MALLOC_ARENA_MAX": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
             )  # fmt: skip
         return self._process
-
-    def _limit(self) -> None:
-        for kind, most in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CORE, 0)):
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))
 
     def _bytes(self, count: int, end: float, name: str) -> bytes:
         assert self._process is not None

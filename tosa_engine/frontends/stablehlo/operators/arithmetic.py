@@ -15,7 +15,9 @@ from ....lower.wrapping import (
     wrapped_product,
     wrapped_sum,
 )
+from .. import recognized
 from ..elements import U32, is_wide
+from .bodies import is_identity
 from .floats import in_fp32, is_small
 
 if TYPE_CHECKING:
@@ -67,7 +69,8 @@ def divide(call: Call) -> Value:
     element, g = call.inputs[0].element, call.g
     x, y = call.operands()
     if element.is_float:
-        return call.elementwise(in_fp32(call, lambda *t: division(g, *t), x, y))
+        whole = recognized.softmax(g, x, y)
+        return call.elementwise(whole or in_fp32(call, lambda *t: division(g, *t), x, y))
     return call.elementwise(call.wrapped(quotient(call, call.wide(x), call.wide(y), element), element))
 
 
@@ -144,8 +147,11 @@ def _is_nan(call: Call, x: Tensor) -> Tensor:
 
 
 def limit(call: Call) -> Value:
-    """maximum, minimum."""
+    """maximum, minimum; those with the end of the type are the other operand."""
     element = call.inputs[0].element
+    for one, other in (call.inputs, call.inputs[::-1]):
+        if is_identity(call.name, one) and not call.pointwise and one.shape == other.shape:
+            return other
     x, y = call.operands()
     return call.elementwise(limited(call, LIMITS[call.name], x, y, element), element)
 

@@ -114,7 +114,7 @@ def bitcast(call: Call) -> Value:
     before, after = call.inputs[0].element, call.element
     if before.bits == after.bits and before.is_integer and after.is_integer:
         return call.elementwise(_same_bits(call, before, after))
-    if {before, after} & {F64} or call.inputs[0].shape != call.shape:
+    if {before, after} & {F64} or (call.inputs[0].shape != call.shape and not call.pointwise):
         raise Unsupported(f"the bits of {before}{list(call.inputs[0].shape)} as {after}{list(call.shape)}")
     if after is F32 and before in (I32, U32):
         return call.elementwise(_float_of_bits(call, call.lean(0)))
