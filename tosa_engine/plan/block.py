@@ -11,6 +11,7 @@ from .memory.liveness import lifetimes, resolve
 from .memory.sharing import share
 from .proofs import prove, prove_alone
 from .rewrite.chains import join_elementwise
+from .rewrite.clamp_first import clamp_first
 from .rewrite.fold import fold, live
 from .rewrite.fold_pad import Padding, with_padding
 from .rewrite.fuse import fuse
@@ -76,6 +77,7 @@ def rewritten(
     fixed = keep.union(block.outputs)
     calls = fold(live(calls, fixed), block, constants)
     calls = Functions(calls, block, constants, keep).run()
+    calls = clamp_first(calls, block, fixed)
     padding = Padding(calls, block, keep, level)
     calls = padding.run()
     analysis = prove(calls)
