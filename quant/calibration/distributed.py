@@ -51,7 +51,7 @@ def collect_distributed(
         shared = client.scatter((graph, samples), broadcast=True, hash=False)
         chunks = [list(numbers[i : i + CHUNK]) for i in range(0, len(numbers), CHUNK)]
         futures = [client.submit(_count, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]
-        for text in _in_order_of_completion(futures):
+        for text in in_order_of_completion(futures):
             part = records.from_text(text, "a worker's statistics")
             part.data = statistics.data
             statistics.add(part)
@@ -79,7 +79,8 @@ def connect(scheduler: str | None, workers: int | None) -> Any:
         raise UsageError(f"no dask scheduler answers at {scheduler}: {problem}") from problem
 
 
-def _in_order_of_completion(futures: list[Any]) -> Iterator[str]:
+def in_order_of_completion(futures: list[Any]) -> Iterator[Any]:
+    """What each gives, as it comes."""
     import distributed
 
     for future in distributed.as_completed(futures):

@@ -133,7 +133,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("metrics",),
         ("legalize",),
         ("calibration",),
-        ("improve",),
+        ("evaluation", "improve"),
         ("search",),
         ("report",),
         ("commands",),
