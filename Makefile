@@ -65,6 +65,7 @@ docs: $(VENV)/$(READY)
 	$(VENV)/bin/python docs/generate_stablehlo.py
 	$(VENV)/bin/python docs/generate_nnef.py
 	$(VENV)/bin/python docs/generate_nnef_operations.py
+	$(VENV)/bin/python docs/generate_skriptnd.py
 	$(VENV)/bin/python docs/generate_lut.py
 
 conformance: $(CONFORMANCE_VENV)/$(READY)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +15,6 @@ from tosa_engine.errors import DataError, TosaEngineError, UsageError
 from tosa_engine.frontends.nnef.files.dat import write_dat
 from tosa_engine.frontends.skriptnd.source import SkriptndSource
 from tosa_engine.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = """import nn;
 graph G {
@@ -148,3 +146,46 @@ def test_texts_that_end_early_are_typed_errors(cut: int, tmp_path: Path) -> None
     file.write_text(TEXT[:cut])
     with pytest.raises(TosaEngineError):
         load(file)
+
+
+def test_the_same_integers_as_from_nnef_1(folder: Path, tmp_path: Path) -> None:
+    """Under one graph.quant: names apart, operators, attributes and constants are the same."""
+    text = (folder / "main.sknd").read_text()
+    (folder / "main.sknd").write_text(text[: text.index("@quantize")] + "}\n")
+    samples, scales = tmp_path / "data.npz", tmp_path / "graph.quant"
+    np.savez(samples, x=np.random.default_rng(3).normal(size=(4, 1, 2, 6, 6)).astype(np.float32))
+    old = folder.with_suffix(".nnef")
+    assert main(["calibrate", str(old), "--data", str(samples), "-o", str(scales)]) == 0
+    found = []
+    for place in (folder, old):
+        output = tmp_path / f"{place.suffix[1:]}.tosa"
+        assert main(["quantize", str(place), "--quant", str(scales), "-o", str(output)]) == 0
+        block = load(output).main
+        constants = [tensor.data.tobytes() for tensor in block.tensors.values() if tensor.data is not None]
+        found.append(([(op.op, str(op.attributes)) for op in block.operators], constants))
+    assert found[0] == found[1]
+
+
+def test_the_page_of_operators_is_as_its_command_makes_it() -> None:
+    place = Path(__file__).parents[3] / "docs"
+    spec = importlib.util.spec_from_file_location("generate_skriptnd", place / "generate_skriptnd.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (place / "skriptnd.md").read_text(encoding="utf-8")
+    assert module.page(text) == text, "run `make docs`"
+
+
+def test_endless_composition_ends_in_one_error(tmp_path: Path) -> None:
+    body = "@input { x: real[2]; } @output { y: real[2]; }"
+    chain = "".join(
+        f"operator o{i} {{ {body} @compose {{ z = o{i - 1}(x); y = o{i - 1}(z); }} }}\n" for i in range(1, 31)
+    )
+    first = f"import math; operator o0 {{ {body} @compose {{ y = math.exp(x); }} }}\n"
+    file = tmp_path / "m.sknd"
+    file.write_text(f"{first}{chain}graph G {{ {body} @compose {{ y = o30(x); }} }}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tosa_engine.frontends.skriptnd.compose.MOST_NODES", 500)
+        with pytest.raises(TosaEngineError, match=r"SKND\.C5"):
+            load(file)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .library import Library
 
 MOST_NESTED: Final = 40
-MOST_NODES: Final = 200_000
+MOST_NODES: Final = 20_000
 MOST_MADE: Final = 1 << 26
 
 
