@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from runtimes import rebatched
 
 from tosa_engine import Session, cli
+from tosa_engine.errors import TosaEngineError
 from tosa_engine.load import load
+from tosa_engine.plan import batch as batches
+from tosa_engine.plan import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +36,7 @@ class Network:
     tflite: Path | None = None
     feeds: Mapping[str, Array] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
+    batch: int = 1
 
 
 def networks(models: Path) -> Iterator[Network]:
@@ -68,29 +74,66 @@ def random_array(dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
     return rng.standard_normal(shape).astype(dtype)
 
 
+def repeated(array: Array, batch: int) -> Array:
+    return np.concatenate([array] * batch)
+
+
 def ours(network: Network, scratch: Path) -> Run:
+    """A batch is the model's own where its samples don't meet, else as many runs at once."""
     if network.quantized:
         made = scratch / f"{network.name}.tosa"
         if code := cli.main(["quantize", str(network.ours), "-q", "-o", str(made)]):
             raise SystemExit(code)
-        session = Session(made, 1, compiled=True)
+        graph = load(made)
     else:
         shapes = {name: array.shape for name, array in network.feeds.items()}
         options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
-        session = Session(load(network.ours, **options), 1, compiled=True)
+        graph = load(network.ours, **options)
+    session, size = Session(graph, 1, compiled=True), network.batch
     feeds = {
         port.name: network.feeds[port.name].astype(port.dtype)
         if port.name in network.feeds
         else random_array(port.dtype, port.shape)
         for port in session.inputs
     }
-    return lambda: session.run(None, feeds)
+    if size == 1:
+        return lambda: session.run(None, feeds)
+    try:
+        large = Session(batches.with_batch(expand(graph), size), 1, compiled=True)
+        whole = {name: repeated(array, size) for name, array in feeds.items()}
+        large.run(None, whole)
+        return lambda: large.run(None, whole)
+    except TosaEngineError:
+        each = {name: np.stack([array] * size) for name, array in feeds.items()}
+        return lambda: session.run_each(None, each)
 
 
+def in_a_row(prepare: Callable[[Network], Run]) -> Callable[[Network], Run]:
+    """A runtime's run of a batch; of one sample after the other where the file or the runtime takes no batch."""
+
+    @wraps(prepare)
+    def prepared(network: Network) -> Run:
+        if network.batch == 1:
+            return prepare(network)
+        try:
+            run = prepare(network)
+            run()
+        except (RuntimeError, ValueError):
+            single = prepare(replace(network, batch=1))
+            return lambda: [single() for _ in range(network.batch)]
+        return run
+
+    return prepared
+
+
+@in_a_row
 def litert(network: Network) -> Run:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(network.tflite), num_threads=1)
+    if network.batch > 1:
+        for one in interpreter.get_input_details():
+            interpreter.resize_tensor_input(one["index"], [network.batch, *one["shape"][1:]], strict=False)
     interpreter.allocate_tensors()
     details = interpreter.get_input_details()
     arrays = [(one["index"], random_array(np.dtype(one["dtype"]), one["shape"])) for one in details]
@@ -100,30 +143,44 @@ def litert(network: Network) -> Run:
         for index, array in arrays:
             interpreter.set_tensor(index, array)
         interpreter.invoke()
-        return [interpreter.get_tensor(index) for index in outputs]
+        found = [interpreter.get_tensor(index) for index in outputs]
+        if network.batch > 1 and any(array.shape[:1] != (network.batch,) for array in found):
+            raise ValueError("a result that isn't one of the batch")
+        return found
 
     return run
 
 
+def onnx_file(network: Network) -> bytes:
+    assert network.onnx is not None
+    return network.onnx.read_bytes() if network.batch == 1 else rebatched(network.onnx, network.batch)
+
+
+def onnx_feeds(network: Network) -> dict[str, Array]:
+    return {name: repeated(array, network.batch) for name, array in network.feeds.items()} | dict(network.constants)
+
+
+@in_a_row
 def onnxruntime(network: Network) -> Run:
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 3
-    session = ort.InferenceSession(str(network.onnx), options, providers=["CPUExecutionProvider"])
-    feeds = {**network.feeds, **network.constants}
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 4
+    session = ort.InferenceSession(onnx_file(network), options, providers=["CPUExecutionProvider"])
+    feeds = onnx_feeds(network)
     for port in session.get_inputs():
         if port.name not in feeds:
             feeds[port.name] = random_array(np.dtype(np.float32), port.shape)
     return lambda: session.run(None, feeds)
 
 
+@in_a_row
 def openvino(network: Network) -> Run:
     import openvino as ov
 
     core = ov.Core()
-    model = core.read_model(str(network.onnx))
-    feeds = {**network.feeds, **network.constants}
+    model = core.read_model(onnx_file(network))
+    feeds = onnx_feeds(network)
     if feeds:
         model.reshape({name: array.shape for name, array in feeds.items()})
     settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}

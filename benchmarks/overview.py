@@ -1,4 +1,4 @@
-"""All networks beside the fastest other runtime: python benchmarks/overview.py MODELS [NAME...] [--avx2] [--record]
+"""All networks beside the fastest other runtime: python benchmarks/overview.py MODELS [NAME...] [OPTIONS]
 
 MODELS has the folders `perf` (QDQ and float ONNX, TFLite), `perf_tflite` (TFLite and the `.tosa` of it), `real` (ONNX
 with recorded cases) and `tosa`. Every runtime that takes a network's files and is installed runs on one thread in this
@@ -10,7 +10,7 @@ over the rounds of the ratio of medians, which other work of the machine changes
 lines of the groups are geometric means. The first line says what a run costs besides its steps.
 
 With `--avx2`, ours (TOSA_ENGINE_KERNELS) and OpenVINO (ONEDNN_MAX_CPU_ISA) use vectors of AVX2 alone; the others can't
-be limited.
+be limited. `--batch 8`: a batch of the model's own, or as many runs where the file or the runtime takes none.
 
 Needs what `pip install tosa-engine[bench]` installs. Exit code 1: a network that another runtime takes is refused.
 """
@@ -23,7 +23,7 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -170,7 +170,7 @@ def limit_to_avx2() -> list[str]:
     return ["OpenVINO"]
 
 
-def said(*, avx2: bool) -> Iterator[str]:
+def said(options: str) -> Iterator[str]:
     """What a record has to say beside its figures."""
     here = environment()
     yield f"{here['date']}, {here['processor']}, Python {here['python']}, load {here['load_average']}."
@@ -179,7 +179,7 @@ def said(*, avx2: bool) -> Iterator[str]:
             yield f"{package} {metadata.version(package)}."
         except metadata.PackageNotFoundError:
             yield f"{package}: not installed."
-    yield f"`python benchmarks/overview.py MODELS {'--avx2 ' if avx2 else ''}--record`:"
+    yield f"`python benchmarks/overview.py MODELS {options}--record`:"
 
 
 def best(run: Callable[[], object], times: int) -> float:
@@ -218,6 +218,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write the table to benchmarks/RESULTS.md")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a picture of the ratios")
     parser.add_argument("--avx2", action="store_true", help="vectors of AVX2 alone, beside what can be limited to them")
+    parser.add_argument("--batch", type=int, default=1, help="samples of a run; times are those of all of them")
     args = parser.parse_args(words)
     peers = limit_to_avx2() if args.avx2 else list(PEERS)
     whole, step = fixed_cost()
@@ -225,7 +226,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(cost)
     rows, refused, absent = list[Row](), 0, set[str]()
     with tempfile.TemporaryDirectory() as scratch:
-        for network in networks(args.models):
+        for network in (replace(one, batch=args.batch) for one in networks(args.models)):
             if args.names and network.name not in args.names:
                 continue
             try:
@@ -244,10 +245,9 @@ def main(words: Sequence[str] | None = None) -> int:
         args.svg.write_text(picture(rows), encoding="utf-8")
     shown = ["", f"![Ratios]({args.svg.name})"] if args.svg else []
     if args.record:
-        record(
-            AVX2_HEADING if args.avx2 else HEADING,
-            "\n".join([" ".join(said(avx2=args.avx2)), "", *lines, "", cost, *shown]),
-        )
+        options = ("--avx2 " if args.avx2 else "") + (f"--batch {args.batch} " if args.batch > 1 else "")
+        heading = f"{AVX2_HEADING if args.avx2 else HEADING}{f', batch {args.batch}' if args.batch > 1 else ''}"
+        record(heading, "\n".join([" ".join(said(options)), "", *lines, "", cost, *shown]))
     return 1 if refused else 0
 
 

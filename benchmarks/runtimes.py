@@ -279,7 +279,7 @@ def _litert(job: Job) -> Loaded:
     return _in_a_row(run, job.batch) if note else Loaded(run)
 
 
-def _rebatched(path: Path, batch: int) -> bytes:
+def rebatched(path: Path, batch: int) -> bytes:
     """An ONNX model for a batch: its inputs, outputs and the fixed shapes of its Reshapes, whose first axis is the
     batch or the product of it and others.
     """
@@ -303,7 +303,7 @@ def _rebatched(path: Path, batch: int) -> bytes:
 
 def _onnx_file(job: Job) -> bytes:
     path = _peer_file(job, "float.onnx" if job.floats else "int8_qdq.onnx")
-    return path.read_bytes() if job.batch == 1 else _rebatched(path, job.batch)
+    return path.read_bytes() if job.batch == 1 else rebatched(path, job.batch)
 
 
 def _onnxruntime(job: Job) -> Loaded:
