@@ -226,3 +226,56 @@ def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path) -> None:
 def test_wrong_calls(words: list[str], message: str, engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert comply(*words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_folders_for_arms_runner(tmp_path: Path) -> None:
+    """The runner read 860 such folders, and passed all (docs/comply.md)."""
+    from tosa_engine.compliance import ENGINES, Description, run_test
+    from tosa_engine.target import Target
+
+    words = ["--operators", "RESCALE", "CONCAT", "--profile", "PRO-INT", "--extension", "EXT-INEXACTROUND"]
+    assert comply("--write", str(tmp_path), "--budget", "60", *words) == 0
+    found = sorted(tmp_path.rglob("desc.json"))
+    assert len(found) > 40
+    kinds = set()
+    for path in found:
+        description = Description.read(path)
+        said = json.loads(path.read_text(encoding="utf-8"))
+        verdict = run_test(description, ENGINES["oracle"], Target()).verdict
+        assert verdict is not None
+        assert (verdict.value == "error") is said["expected_failure"]
+        kinds |= {tensor["mode"] for tensor in said.get("meta", {}).get("compliance", {}).get("tensors", {}).values()}
+    assert kinds == {"EXACT", "RESCALE_INEXACT"}
+    assert comply("--write", str(tmp_path), "--budget", "1m") == 2
+
+
+def test_the_drop_in_has_the_reference_models_files_and_exit_codes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+
+    from tosa_engine import serialize
+    from tosa_engine.compliance.reference import main
+    from tosa_engine.compliance.suite import make
+
+    for name, code in (("ADD/-/ADD.R1/at", 0), ("ADD/-/ADD.R1/beyond", 1), ("ADD/i32/ADD.E1/error", 2)):
+        test = make(name, 0)
+        serialize.write(test.graph, tmp_path / "test.tosa")
+        names = test.graph.main.inputs
+        for one in names:
+            np.save(tmp_path / f"{one}.npy", test.feeds[one])
+        description = {
+            "tosa_file": "test.tosa", "ifm_name": names, "ifm_file": [f"{one}.npy" for one in names],
+            "ofm_name": ["output"], "ofm_file": ["out.npy"], "expected_failure": False,
+        }  # fmt: skip
+        (tmp_path / "desc.json").write_text(json.dumps(description), encoding="utf-8")
+        words = ["--tosa_level", "EIGHTK", "--operator_fbs", "tosa.fbs", "--test_desc", str(tmp_path / "desc.json")]
+        assert main(words) == code
+        files = ",".join(f"{one}.npy" for one in names)
+        flags = ["--tosa_file", "test.tosa", "--ifm_name", ",".join(names), "--ifm_file", files, "--ofm_name", "output"]
+        folders = ["--ofm_file", "flags.npy", "--flatbuffer_dir", str(tmp_path), "--output_dir", str(tmp_path)]
+        assert main([*flags, *folders]) == code
+    assert (np.load(tmp_path / "out.npy") == np.load(tmp_path / "flags.npy")).all()
+    assert main(["--test_desc", str(tmp_path / "nothing.json")]) == 3
+    assert main([]) == 3
+    assert "no graph" in capsys.readouterr().err

@@ -112,7 +112,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "tosa_engine.compliance": (
         ("accuracy", "cases", "description", "doors", "engines", "report"),
-        ("judge", "runner", "suite"),
+        ("judge", "reference", "runner", "suite"),
         ("known", "shrink"),
         ("campaign",),
         ("",),

@@ -40,9 +40,12 @@ class _Comply:
         place = parser.add_argument_group("results")
         place.add_argument("--strict", action="store_true", help="a violated REQUIRE must be reported as unpredictable")
         place.add_argument("--known", metavar="NAME", help="differences of an implementation that are listed")
+        place.add_argument("--write", metavar="DIR", help="only write the tests, as folders that Arm's runner reads")
         place.add_argument("--baseline", metavar="FILE", help="results.json of an earlier run: only what is new counts")
 
     def run(self, args: argparse.Namespace) -> int:
+        if args.write:
+            return _write_folders(args)
         if not args.engine:
             raise UsageError("--engine says what is tested")
         from ..compliance.campaign import run
@@ -107,6 +110,21 @@ def _campaign(args: argparse.Namespace) -> Campaign:
         raise UsageError("--jobs is at least 1")
     folder = Path(args.output)
     return Campaign(settings, Budget.parse(args.budget), folder, args.jobs, dask=bool(args.workers), address=address)
+
+
+def _write_folders(args: argparse.Namespace) -> int:
+    from ..compliance.campaign.folders import write_folders
+
+    args.engine = args.engine or ""
+    campaign = _campaign(args)
+    if campaign.budget.tests is None:
+        raise UsageError("--write needs a number of tests as --budget")
+    campaign.settings.check()
+    written, left = write_folders(campaign.settings, campaign.budget.tests, Path(args.write))
+    say(
+        f"{args.write}: {written} tests written; {left} can't be: unpredictable ones, floats, errors that no file holds"
+    )
+    return 0
 
 
 def _told(count: int, record: Record) -> None:

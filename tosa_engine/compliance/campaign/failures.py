@@ -75,7 +75,7 @@ def _small(settings: Settings, same: Sequence[Record], folder: Path, door: Door 
 
 def _shrunk(settings: Settings, same: Sequence[Record], folder: Path, door: Door) -> Failure:
     first, judged = same[0], tried(settings, door)
-    test = make(first.name, settings.seed)
+    test = make(first.name, settings.seed, settings.selection.target)
     found = judged(test.graph, test.feeds)
     status = first.status.value
     if found.status is not first.status:
@@ -98,7 +98,7 @@ def _cause(settings: Settings, same: Sequence[Record], door: Door) -> list[str]:
         return []
     shared: list[str] = []
     for record in same[:WITNESSES]:
-        test = make(record.name, settings.seed)
+        test = make(record.name, settings.seed, settings.selection.target)
         found = tried(settings, door)(test.graph, test.feeds)
         if found.status is Status.WRONG:
             said = suspicion(test.graph, test.feeds, found, door)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..doors import open_door
 from ..judge import Status, try_out
-from ..suite import make
+from ..suite import fits, make
 from .record import Record
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ def work(settings: Settings, names: Sequence[str], door: Door | None = None) -> 
 
 
 def one(settings: Settings, name: str, door: Door) -> Record:
-    test = make(name, settings.seed)
+    target = settings.selection.target
+    test = make(name, settings.seed, target)
+    if not fits(test, target):
+        return Record(name, Status.UNSUPPORTED, "needs what the target lacks")
     found = tried(settings, door)(test.graph, test.feeds)
     if found.status is Status.HUNG:  # a busy machine is no fault of the engine
         found = tried(settings, door)(test.graph, test.feeds)

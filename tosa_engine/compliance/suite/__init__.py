@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from .schedule import Selection, schedule
-from .tests import Test, make
+from .tests import Test, fits, make
 
-__all__ = ["Selection", "Test", "make", "schedule"]
+__all__ = ["Selection", "Test", "fits", "make", "schedule"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...check import check
 from ...spec import TABLE
+from ...target import Target
 from ..cases.choices import by_random
 from ..cases.grown import draw_graph
 from ..cases.operators import case_of, draw_case
@@ -53,10 +54,25 @@ class Test:
         return self.name.split("/")[1]
 
 
-def make(name: str, seed: int) -> Test:
-    """The test of this name."""
+def make(name: str, seed: int, target: Target | None = None) -> Test:
+    """The test of this name. On a target another one is drawn as long as it needs what the target lacks."""
+    test = _made(name, random.Random(f"{seed}/{name}"))
+    for again in range(1, TRIES if target is not None else 1):
+        if fits(test, target):
+            break
+        test = _made(name, random.Random(f"{seed}/{name}/{again}"))
+    return test
+
+
+def fits(test: Test, target: Target | None) -> bool:
+    """Whether a target has all that a test needs: rows, rounding modes, formats."""
+    if target is None or target.names >= Target().names:
+        return True
+    return not any(".profile" in problem.label for problem in check(test.graph, target))
+
+
+def _made(name: str, rng: random.Random) -> Test:
     operator, row, kind, number = name.split("/")
-    rng = random.Random(f"{seed}/{name}")
     if operator == "graphs" and row == "chain":
         return Test(name, *chain(int(number), rng, aimed))
     if operator == "graphs":
@@ -114,7 +130,3 @@ def small(operator: str, row: str, rng: random.Random) -> tuple[Graph, dict[str,
     """A random use of an operator; of some the smallest one, so that no oracle takes long."""
     drawn = [draw_case(by_random(rng), operator, row) for _ in range(3)]
     return min(drawn, key=lambda one: sum(t.size for t in one[0].main.tensors.values()))
-
-
-def is_legal(test: Test) -> bool:
-    return not check(test.graph)

@@ -1,0 +1,133 @@
+"""`tosa-engine-reference`: a drop-in for Arm's `tosa_reference_model` where a test runner calls it.
+
+It has the flags with which that program is given a test, writes the same files, and returns the same exit codes:
+0 valid, 1 unpredictable, 2 the graph is an error. Flags that only show what happens inside are refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from .. import arrays, check, oracle, serialize
+from ..errors import DataError, TosaEngineError, UsageError, Verdict, verdict_of
+from ..infer import infer
+from ..spec import macs_of
+from ..target import LEVELS, Target
+from ..types import of_bits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..graph import Graph
+    from ..types import Array
+
+EXIT_CODES: Final = {Verdict.VALID: 0, Verdict.UNPREDICTABLE: 1, Verdict.ERROR: 2}
+OTHER: Final = 3  # an error of another kind
+LEVEL_NAMES: Final = {"EIGHTK": "8K", "NONE": "none"}
+SLOW: Final = 1 << 18  # multiplications, or elements, that the oracle takes longer for than kernels take to be loaded
+LISTS: Final = ("ifm_name", "ifm_file", "ofm_name", "ofm_file")
+IGNORED: Final = ("operator_fbs", "logfile", "loglevel", "debugmask", "fp_format")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="tosa-engine-reference", description=(__doc__ or "").split("\n\n")[0])
+    made.add_argument("--test_desc", help="description of a test (JSON); the flags below go before what it says")
+    made.add_argument("--tosa_file", help="graph, .tosa or .json")
+    for name in LISTS:
+        made.add_argument(f"--{name}", help="separated by commas")
+    made.add_argument("--flatbuffer_dir", help="where the graph and the inputs are; default: beside the description")
+    made.add_argument("--output_dir", help="where outputs go; default: beside the description")
+    made.add_argument("--tosa_level", choices=tuple(LEVEL_NAMES), default="EIGHTK")
+    made.add_argument("--eval", type=int, choices=(0, 1), default=1)
+    made.add_argument("--validate_only", type=int, choices=(0, 1), default=0)
+    made.add_argument("--output_tensors", type=int, choices=(0, 1), default=1)
+    made.add_argument("-p", "--precise_mode", type=int, choices=(0, 1), default=0, help="1: refused for floats")
+    for name in IGNORED:
+        made.add_argument(f"--{name}", help="taken, and without effect")
+    made.add_argument("-v", "--version", action="store_true")
+    return made
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    args = parser().parse_args(words)
+    if args.version:
+        from importlib import metadata
+
+        print(f"tosa-engine-reference {metadata.version('tosa-engine')}")
+        return 0
+    try:
+        return _run(args)
+    except TosaEngineError as problem:
+        print(problem, file=sys.stderr)
+        verdict = verdict_of(problem)
+        return OTHER if verdict is None else EXIT_CODES[verdict]
+
+
+def _described(args: argparse.Namespace) -> tuple[dict[str, Any], Path, Path]:
+    """The description with what flags say in its place, and the folders of what is read and written."""
+    found: dict[str, Any] = {name: [] for name in LISTS}
+    folder = Path()
+    if args.test_desc:
+        path = Path(args.test_desc)
+        folder = path.parent
+        try:
+            found |= json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as problem:
+            raise DataError(f"{path}: {problem}") from None
+    for name in LISTS:
+        given = getattr(args, name)
+        if given is not None:
+            found[name] = [one for one in given.split(",") if one]
+    found["tosa_file"] = args.tosa_file or found.get("tosa_file")
+    if not found["tosa_file"]:
+        raise UsageError("no graph: --test_desc or --tosa_file says which")
+    read = Path(args.flatbuffer_dir) if args.flatbuffer_dir else folder
+    return found, read, Path(args.output_dir) if args.output_dir else folder
+
+
+def _run(args: argparse.Namespace) -> int:
+    """The exit code of a valid run; verdicts are raised."""
+    described, read, written = _described(args)
+    target = replace(Target(), level=LEVELS[LEVEL_NAMES[args.tosa_level]])
+    graph = serialize.read(read / described["tosa_file"])
+    if args.precise_mode and any(t.dtype.is_float for t in graph.main.tensors.values()):
+        raise UsageError("--precise_mode 1 is for graphs without floats: our results are rounded to their format")
+    check.validate(graph, target)
+    if args.validate_only or not args.eval:
+        return 0
+    formats = {tensor.name: tensor.dtype for tensor in graph.inputs}
+    feeds = {}
+    for name, file in zip(described["ifm_name"], described["ifm_file"], strict=True):
+        try:
+            stored = arrays.read(read / file)
+        except OSError as problem:
+            raise DataError(f"{read / file}: {problem.strerror}") from None
+        feeds[name] = of_bits(stored, formats[name]) if name in formats else stored
+    outputs = _outputs(graph, feeds, target)
+    if args.output_tensors:
+        for name, file in zip(described["ofm_name"], described["ofm_file"], strict=True):
+            arrays.write(written / file, {name: outputs[name]})
+    return 0
+
+
+def _outputs(graph: Graph, feeds: dict[str, Array], target: Target) -> dict[str, Array]:
+    """By the oracle where that is sooner done than kernels are loaded."""
+    shown = graph.copy()
+    infer(shown)
+    work = sum(macs_of(op, shown.main) for op in shown.main.operators)
+    work += sum(tensor.size for tensor in shown.main.tensors.values())
+    if work <= SLOW:
+        return oracle.run(graph, feeds, level=target.level)
+    from .engines import run_kernels
+
+    return run_kernels(graph, feeds, target)
+
+
+def script() -> None:
+    """The entry point of the console script."""
+    sys.exit(main())
