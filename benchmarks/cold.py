@@ -18,13 +18,10 @@ from pathlib import Path
 
 MODELS = Path(__file__).parents[2] / "shared" / "models"
 NETWORKS = {
-    "MobileNetV2 int8": "perf/mobilenet_v2_w100_224/int8_qdq.onnx",
-    "ResNet-18 int8": "perf/resnet18_224/int8_qdq.onnx",
-    "encoder block int8": "perf/encoder_block_T64_D128/int8_qdq.onnx",
+    "MobileNetV2 int8": "tosa/mobilenet_v2_w100_224.int8/model.tosa",
+    "ResNet-18 int8": "tosa/resnet18_224.int8/model.tosa",
+    "encoder block int8": "tosa/encoder_block_T64_D128.int8/model.tosa",
     "hand_landmark_lite": "perf_tflite/hand_landmark_lite/model.tosa",
-    "MobileNetV2 int8 .tosa": "tosa/mobilenet_v2_w100_224.int8/model.tosa",
-    "ResNet-18 int8 .tosa": "tosa/resnet18_224.int8/model.tosa",
-    "encoder block int8 .tosa": "tosa/encoder_block_T64_D128.int8/model.tosa",
 }
 RUN = """
 import sys, time

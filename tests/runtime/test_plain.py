@@ -16,8 +16,9 @@ from nets import Net, feeds_of, residual_net
 from tosa_engine import oracle, types
 from tosa_engine.errors import RequireViolation, UsageError
 from tosa_engine.kernels import _jit
+from tosa_engine.numerics.fma import fma32
 from tosa_engine.plan import expand
-from tosa_engine.runtime import first, plain
+from tosa_engine.runtime import first, plain, plain_floats
 from tosa_engine.runtime.session import Session
 from tosa_engine.serialize import write
 from tosa_engine.spec.case import Case
@@ -101,11 +102,52 @@ def test_a_whole_network_has_the_bytes_of_its_oracle() -> None:
         np.testing.assert_array_equal(found, wanted[name])
 
 
-def test_floats_regions_and_state_have_no_plain_runs() -> None:
+def test_what_has_no_exact_form_has_no_plain_runs() -> None:
+    for op, wanted in (("ABS", True), ("SIGMOID", True), ("EXP", False)):
+        net = Net()
+        net.op(op, "y", types.fp32, net.input("x", types.fp32, 3))
+        assert plain.can_run(expand(net.done("y"))) == wanted
     net = Net()
-    net.op("ADD", "y", types.fp32, net.input("x", types.fp32, 3), net.const(types.fp32, [1.0]))
+    net.op("ABS", "y", types.fp16, net.input("x", types.fp16, 3))
     assert not plain.can_run(expand(net.done("y")))
     assert plain.can_run(expand(residual_net()))
+
+
+def test_a_fused_product_is_rounded_once() -> None:
+    """Ties that a product just misses, and results that have fewer bits, which a rounding of float64 would miss."""
+    numbers = np.random.default_rng(0)
+    a = np.float32([1 + 2**-23, 1 - 2**-24, 2.0**-70, 3 * 2.0**-75, 1e30, *numbers.standard_normal(300)])
+    b = np.float32([1 + 2**-23, 1 + 2**-23, 2.0**-70, 2.0**-74, 1e30, *numbers.standard_normal(300)])
+    c = np.float32([2.0**-60, 2.0**-54, 2.0**-126, 2.0**-149, -np.inf, *numbers.standard_normal(300) * 2.0**-20])
+    x, y, z = (n.astype(np.float64) for n in (np.repeat(a, 305), np.tile(b, 305), np.tile(c[::-1], 305)))
+    with np.errstate(all="ignore"):
+        found = plain_floats.fused(x, y, z)
+        wanted = np.array([fma32(*np.float32(n)) for n in zip(x, y, z, strict=True)], np.float64)
+        halfway = np.float64([1.0]), np.float64([1.0 + 2**-23]), np.float64([2.0**-24])
+        assert plain_floats.fused(*halfway)[0] == fma32(*(np.float32(n[0]) for n in halfway))
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D"])
+def test_float_sums_have_the_order_of_the_kernels(op: str) -> None:
+    numbers = np.random.default_rng(0)
+    shape = (2, 3, 2, 4) if op == "CONV2D" else (3, 2, 4, 1)
+    x, weight = (numbers.standard_normal(s).astype(np.float32) for s in ((1, 4, 5, 4), shape))
+    case = Case(op).input("input", types.fp32, x.shape).const("weight", types.fp32, weight)
+    bias = numbers.standard_normal(2 if op == "CONV2D" else 4).astype(np.float32)
+    case.const("bias", types.fp32, bias).const("input_zp", types.fp32, [0]).const("weight_zp", types.fp32, [0])
+    case.set(pad=(1, 1, 0, 1), stride=(1, 2), dilation=(1, 1), acc_type=types.fp32, local_bound=False)
+    graph = expand(case.output("output", types.fp32, None).graph())
+    (found,) = plain.PlainRuns(graph).run({"input": x}, ["output"])
+    padded = np.pad(x, ((0, 0), (1, 1), (0, 1), (0, 0)))
+    for _, oy, ox, channel in np.ndindex(found.shape):
+        total = np.float32(0)
+        for ky, kx in np.ndindex(3, 2):
+            pixel = padded[0, oy + ky, 2 * ox + kx]
+            line = weight[channel, ky, kx] if op == "CONV2D" else weight[ky, kx, channel]
+            for value, factor in zip(pixel if op == "CONV2D" else pixel[channel : channel + 1], line, strict=True):
+                total = fma32(value, factor, total)
+        assert found[0, oy, ox, channel] == total + bias[channel]
 
 
 class Pretended:

@@ -1,6 +1,7 @@
-"""Runs of integer graphs without compiled code: the oracle, but convolutions and matrix products by BLAS.
+"""Runs of graphs without compiled code: the oracle, but convolutions and matrix products by BLAS.
 
-Integers are exact in both, so that the bytes are those of the kernels. Such a run needs no compiler, and takes a
+Integers are exact in both, and floats are computed in the order of the kernels (`plain_floats`), so that the bytes are
+those of the kernels. Such a run needs no compiler, and takes a
 hundred times as long.
 """
 
@@ -13,11 +14,13 @@ import numpy as np
 from ..oracle import run_operator
 from ..oracle.spatial import taps
 from ..spec import TABLE, bind_operator
+from ..types import fp32
+from . import plain_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..graph import Graph
+    from ..graph import Graph, Tensor
     from ..spec.table import Call
     from ..types import Array
 
@@ -78,7 +81,7 @@ BYTES: Final = 40  # of an element while it is computed
 
 
 class PlainRuns:
-    """A graph of pure operators on integers in one block, to be run without compiled code."""
+    """A graph of pure operators in one block, to be run without compiled code."""
 
     def __init__(self, graph: Graph) -> None:
         block = graph.main
@@ -86,7 +89,7 @@ class PlainRuns:
         self._last = {name: i for i, op in enumerate(block.operators) for name in op.inputs}
         self._outputs = frozenset(block.outputs)
         sizes = [sum(block.tensors[name].size for name in op.outputs) for op in block.operators]
-        products = sum(call.macs * (PRODUCT if call.spec.name in FORMS else SLOW_PRODUCT) for call in self._calls)
+        products = sum(call.macs * _per_product(call) for call in self._calls)
         self.seconds = (products + ELEMENT * sum(sizes)) * 1e-9  # that a run takes, about
         self.most_bytes = BYTES * sum(sizes) + max(map(_columns, self._calls), default=0)  # that it takes, at most
 
@@ -107,9 +110,32 @@ class PlainRuns:
 
 
 def _run(call: Call, arguments: dict[str, Any]) -> list[Array]:
-    form = FORMS.get(call.spec.name)
+    floats = any(t.dtype.is_float for t in _tensors(call))
+    form = (plain_floats.FORMS if floats else FORMS).get(call.spec.name)
     found = None if form is None else form(call, **arguments)
     return run_operator(call, arguments) if found is None else [found]
+
+
+def _tensors(call: Call) -> list[Tensor]:
+    found: list[Tensor] = []
+    for tensors in call.tensors.values():
+        found += tensors if isinstance(tensors, list) else [tensors]
+    return found
+
+
+def _has_form(call: Call) -> bool:
+    """Whether an operator has the same bytes here as in its kernel."""
+    floats = {t.dtype for t in _tensors(call) if t.dtype.is_float}
+    if not floats:
+        return True
+    if floats != {fp32}:
+        return call.spec.name in ("CAST", "CONST")
+    return call.spec.name in plain_floats.EXACT or call.spec.name in plain_floats.FORMS
+
+
+def _per_product(call: Call) -> float:
+    floats = any(t.dtype.is_float for t in _tensors(call))
+    return PRODUCT if call.spec.name in FORMS and not floats else SLOW_PRODUCT
 
 
 def can_run(graph: Graph) -> bool:
@@ -119,7 +145,8 @@ def can_run(graph: Graph) -> bool:
         len(graph.regions) == 1
         and len(block.operators) > 0
         and all(op.op in TABLE and TABLE[op.op].pure and op.op != "CUSTOM" for op in block.operators)
-        and all(t.shape is not None and not t.dtype.is_float for t in block.tensors.values())
+        and all(t.shape is not None for t in block.tensors.values())
+        and all(_has_form(bind_operator(op, block, graph)) for op in block.operators)
     )
 
 
