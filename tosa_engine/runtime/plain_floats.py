@@ -98,8 +98,8 @@ def _along(array: Array, axis: int) -> Iterator[Array]:
 
 @np.errstate(all="ignore")
 def elementary(call: Call, input: Array) -> Array:
-    function: Callable[[Array], Array] = {"SIGMOID": sigmoid, "TANH": tanh}[call.spec.name]
-    return np.asarray(function(input), np.float32)
+    found: Array = np.asarray((sigmoid if call.spec.name == "SIGMOID" else tanh)(input), np.float32)
+    return found
 
 
 FORMS: Final[dict[str, Callable[..., Array]]] = {
