@@ -210,6 +210,17 @@ def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path) -> None:
     assert all(json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines())
 
 
+@pytest.mark.slow("two workers of dask are started")
+def test_two_workers_of_dask_give_the_same_file(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(engine))
+    words = ["--engine", "mydut:right", "--operators", "CLZ", "CONCAT", "--budget", "40"]
+    assert comply(*words, "-o", "here") == 0
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert comply(*words, "-o", "there", "--workers", f"dask:{cluster.scheduler_address}") == 0
+    assert Path("here/results.json").read_text() == Path("there/results.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

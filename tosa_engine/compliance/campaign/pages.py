@@ -40,7 +40,8 @@ def headline(results: Results) -> str:
     """How many tests ended how, and of how many kinds the failures are."""
     counts = results.counts()
     parts = [f"{counts[name]} {name}" for name in COLUMNS if counts[name]]
-    kinds = f"; {len(results.failures)} kinds of failures" if results.failures else ""
+    count = len(results.failures)
+    kinds = f"; {count} kind{'s' if count > 1 else ''} of failures" if count else ""
     return f"{len(results.records)} tests: {', '.join(parts) or 'none'}{kinds}"
 
 

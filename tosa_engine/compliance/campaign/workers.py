@@ -56,7 +56,7 @@ def dask(settings: Settings, batches: Batches, address: str) -> Iterator[list[Re
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise UsageError("--workers dask needs distributed; try: pip install 'tosa-engine[distributed]'") from None
-    with distributed.Client(address or None, set_as_default=False) as client:
+    with distributed.Client(address or None) as client:
         count = max(1, len(client.scheduler_info()["workers"]))
         first = [
             client.submit(work, settings, names, pure=False)
