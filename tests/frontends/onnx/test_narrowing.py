@@ -61,6 +61,16 @@ def test_a_range_that_is_told_makes_it_fit_and_runs_test_it(tmp_path: Path) -> N
         assert caught.value.node == "b/within"
 
 
+@pytest.mark.parametrize("kind", [TensorProto.UINT32, TensorProto.UINT64])
+@pytest.mark.parametrize("told", [{}, {"within": {"a": (-9, 9)}}, {"within": {"a": (0, 9)}}])
+def test_a_negative_number_for_an_unsigned_input_is_refused(kind: int, told: dict[str, Any], tmp_path: Path) -> None:
+    graph = loaded(tmp_path, [node("Identity", "a")], kind, **told)
+    assert oracle.run(graph, {"a": ints(0, 9)})["y"].tolist() == [0, 9]
+    with pytest.raises(RequireViolation) as caught:
+        oracle.run(graph, {"a": ints(1, -2)})
+    assert caught.value.node == "a/within"
+
+
 @pytest.mark.parametrize("ends", [(-(1 << 31), -7), (7, (1 << 31) - 1), (-(1 << 31), (1 << 31) - 1), (3, 3)])
 def test_the_test_of_a_range_changes_no_value(ends: tuple[int, int], tmp_path: Path) -> None:
     graph = loaded(tmp_path, [node("Identity", "a")], within={"a": ends})

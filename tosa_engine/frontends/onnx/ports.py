@@ -1,6 +1,7 @@
 """Inputs and outputs of an ONNX model: free dimensions are bound, element types get the formats that TOSA has.
 
-64-bit integers are int32 at the border. uint8 and uint16 keep their bits there, and a RESCALE makes numbers of them.
+64-bit integers and uint32 are int32 at the border, and every run tests that unsigned ones aren't negative. uint8 and
+uint16 keep their bits there, and a RESCALE makes numbers of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...errors import DataError, TosaEngineError, Unsupported, UsageError, raise
 from ...lower.elementary import plus
 from ...lower.views import shape_of
 from .elements import BY_CODE, DOUBLE, Element
-from .narrowing import is_wide
+from .narrowing import is_wide, within
 from .values import Value, known
 from .writer import carrier_of
 
@@ -81,9 +82,11 @@ def _input(g: OnnxWriter, proto: Any, bindings: Bindings) -> Value:
     port.source = g.location
     g.block.inputs.append(port.name)
     g.named.add(port.name)
-    if is_wide(element) and not element.minimum:
-        g.bound(port, 0, types.i32.maximum)
-    return Value(element, shape, None, _numbers(g, port, element))
+    value = Value(element, shape, None, _numbers(g, port, element))
+    tested = bindings.ranges.get(proto.name, (-1, 0))[0] >= 0
+    if is_wide(element) and not element.minimum and not tested:
+        return within(g, proto.name, value, (0, types.i32.maximum))
+    return value
 
 
 def _known_sequence(g: OnnxWriter, proto: Any, given: Any) -> Value:
