@@ -6,7 +6,7 @@ same steps are done for all results together, in float64, whose product of two f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -98,7 +98,8 @@ def _along(array: Array, axis: int) -> Iterator[Array]:
 
 @np.errstate(all="ignore")
 def elementary(call: Call, input: Array) -> Array:
-    found: Array = np.asarray((sigmoid if call.spec.name == "SIGMOID" else tanh)(input), np.float32)
+    values: Any = input  # numpy's arrays take the place of operands
+    found: Array = np.asarray((sigmoid if call.spec.name == "SIGMOID" else tanh)(values), np.float32)
     return found
 
 
