@@ -88,7 +88,7 @@ class Case:
 
 
 def cases(checkout: Path, suites: Sequence[str], folder: Path) -> Iterator[Case]:
-    """The tests of a checkout; those of tests/interpret are parts of files, rewritten into `folder`."""
+    """The tests of a checkout; those of interpret and quantized are parts of files, rewritten into `folder`."""
     for suite in suites:
         for path in sorted((checkout / SUITES[suite]).rglob("*.mlir")):
             if suite == "testdata" and path.parent.name != "testdata":
@@ -97,11 +97,11 @@ def cases(checkout: Path, suites: Sequence[str], folder: Path) -> Iterator[Case]
                 yield Case(suite, path.stem, path)
                 continue
             text = path.read_text(encoding="utf-8")
-            parts = text.split("// -----") if suite == "interpret" else [text]
+            parts = text.split("// -----")
             for number, part in enumerate(parts):
                 if not re.search(r"^ *func\.func|^module", part, re.M):
                     continue
-                made = folder / (f"{path.stem}.{number}.mlir" if suite == "interpret" else path.name)
+                made = folder / (f"{path.stem}.{number}.mlir" if len(parts) > 1 else path.name)
                 made.write_text(_with_calls(part), encoding="utf-8")
                 yield Case(suite, made.stem, made)
 
@@ -109,6 +109,10 @@ def cases(checkout: Path, suites: Sequence[str], folder: Path) -> Iterator[Case]
 SHORT = re.compile(
     r"check\.(?P<kind>expect_\w+?)_const\s+(?P<value>%[\w#]+),\s*(?P<data>dense<.*?>)\s*(?P<extra>\{.*?\})?\s*:\s*"
     r"(?P<type>tensor<[^\n]*>)", re.S,
+)  # fmt: skip
+GENERIC = re.compile(
+    r'"check\.(?P<kind>expect_\w+?)_const"\((?P<value>%[\w#]+)\) <\{value = (?P<data>dense<.*?>) : '
+    r"(?P<type>tensor<[^\n}]*>)\}> : [^\n]*", re.S,
 )  # fmt: skip
 PAIR = re.compile(
     r"check\.(?P<kind>expect_\w+)\s+(?P<a>%[\w#]+),\s*(?P<b>%[\w#]+)\s*(?P<extra>\{.*?\})?\s*:\s*(?P<type>[^\n]*)"
@@ -137,7 +141,7 @@ def _with_calls(text: str) -> str:
             f"({kinds}) -> ()"
         )
 
-    return PAIR.sub(of_pair, SHORT.sub(of_constant, text))
+    return PAIR.sub(of_pair, SHORT.sub(of_constant, GENERIC.sub(of_constant, text)))
 
 
 class Runner:
