@@ -90,7 +90,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("walk", "work"),
         ("elementwise", "forms", "in_place", "layout"),
         ("scale",),
-        ("reductions", "table"),
+        ("reductions", "small", "table"),
         ("images", "tile"),
         ("depthwise", "floats", "int48", "wide", "winograd"),
         # the families of the specification

@@ -40,6 +40,7 @@ from .layout.copies import copy_work
 from .reductions import scaled as scaled_sums
 from .scale import alone, between
 from .scale.behind import forms_behind
+from .small.program import can_be_small, small
 from .table import scaled as scaled_tables
 from .work import Epilogue, Kernel, Work
 
@@ -59,4 +60,7 @@ FORMS: Final[Mapping[tuple[str, str], tuple[Form, ...]]] = {
     key: (*forms_behind(kernel), *_FUSED.get(key, ())) for key, kernel in KERNELS.items()
 }
 
-__all__ = ["FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "chains", "copy_work", "then_in_place"]
+__all__ = [
+    "FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "can_be_small", "chains", "copy_work", "small",
+    "then_in_place",
+]  # fmt: skip

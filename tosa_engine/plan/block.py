@@ -17,6 +17,7 @@ from .rewrite.fold_pad import Padding, with_padding
 from .rewrite.fuse import fuse
 from .rewrite.held import hold
 from .rewrite.in_place import join_in_place
+from .rewrite.small import join_small
 from .rewrite.tabulate import Functions
 from .single import single
 from .steps import Plan
@@ -82,6 +83,7 @@ def rewritten(
     calls = padding.run()
     analysis = prove(calls)
     steps = fuse(calls, fixed, analysis, level)
+    steps = join_small(steps, block, fixed)
     steps = join_elementwise(steps, block, constants, fixed)
     steps = join_in_place(steps, block, keep, analysis)
     return [replace(step, calls=with_padding(step.calls, padding.taken)) for step in steps]

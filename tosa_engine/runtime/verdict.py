@@ -14,19 +14,24 @@ from ..errors import RequireViolation, TosaEngineError
 from ..numerics.float_formats import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..plan import Step
+    from ..spec import Call
     from ..types import Array
     from .workspace import Workspace
 
 
-def _arguments(workspace: Workspace, step: Step) -> dict[str, Any]:
-    call = step.calls[-1]  # those before it only move elements
+def _arguments(workspace: Workspace, call: Call, known: Mapping[str, Array]) -> dict[str, Any]:
+    """The inputs of an operator: those that are `known`, and those in memory."""
+
+    def value(name: str) -> Array:
+        return known[name] if name in known else workspace.view(name)
+
     found: dict[str, Any] = {}
     for argument in call.spec.inputs:
         tensors = call.tensors[argument.name]
-        found[argument.name] = (
-            [workspace.view(t.name) for t in tensors] if isinstance(tensors, list) else workspace.view(tensors.name)
-        )
+        found[argument.name] = [value(t.name) for t in tensors] if isinstance(tensors, list) else value(tensors.name)
     return found
 
 
@@ -34,8 +39,11 @@ def violation(workspace: Workspace, step: Step) -> None:
     """A kernel saw a REQUIRE fail: the oracle says which one, where and with which values."""
     from ..oracle import context, run_operator
 
-    call = step.calls[-1]
-    run_operator(call, _arguments(workspace, step), context(call.graph, workspace.around.variables))
+    known: dict[str, Array] = {}
+    for call in step.calls:
+        around = context(call.graph, workspace.around.variables)
+        outputs = run_operator(call, _arguments(workspace, call, known), around)
+        known.update(zip(call.operator.outputs, outputs, strict=True))
     message = f"the kernel of {step.operators} saw a REQUIRE fail, the oracle none"
     raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output)
 
@@ -47,7 +55,7 @@ def compare(workspace: Workspace, step: Step) -> None:
     if not all(call.spec.pure for call in step.calls):
         return
     try:
-        (wanted,) = run_operator(step.calls[0], _arguments(workspace, step))
+        (wanted,) = run_operator(step.calls[0], _arguments(workspace, step.calls[0], {}))
     except RequireViolation as found:
         message = f"the oracle of {step.operators} saw a REQUIRE fail, the kernel none: {found}"
         raise TosaEngineError(message, label="RUN.disagree", node=step.name, tensor=step.output) from found

@@ -49,7 +49,21 @@ def conv2d_int8(call: Call, epilogue: Epilogue | None) -> Work:
             return found
     g, offsets = window_geometry(call, call.IC, 1, 1)
     g.update({at.PADDING: call.input_zp, at.IN_PLACE: flatten_pointwise(call, g) and call.IC % 4 == 0})
+    if is_apart(call):
+        g.update(
+            {at.IN_PLACE: at.APART, at.PITCH: call.stride_y * call.IW * call.IC, at.JUMP_X: call.stride_x * call.IC}
+        )
     return conv2d_tiled(call, g, pack_panels(weight, offsets, 4, np.int8), bias, epilogue, loops.conv_quads)
+
+
+def is_apart(call: Call) -> bool:
+    """Whether pixels in whole quads are read with steps between them, and never outside of the input."""
+    steps = call.KH == call.KW == 1 and max(call.stride_y, call.stride_x) > 1 and call.IC % 4 == 0
+    return (
+        steps
+        and (call.pad_top, call.pad_left) == (0, 0)
+        and ((call.OH - 1) * call.stride_y < call.IH and (call.OW - 1) * call.stride_x < call.IW)
+    )
 
 
 def is_pixel(call: Call) -> bool:

@@ -44,6 +44,7 @@ CONSTANT: Final = 29  # MATMUL in quads: what is added to all sums
 SIZE: Final = 30
 
 COPIED: Final = 2
+APART: Final = 3  # IN_PLACE with steps between pixels: PITCH to the next row of outputs, JUMP_X to the next column
 
 
 def geometry(values: Geometry) -> Array:

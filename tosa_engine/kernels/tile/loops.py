@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .._jit import inline, jit, panels_of
 from .._jit.variants import MOST_ROWS, PANELS_OF_ONE
 from ..layout.lines import fill
 from ..scale.places import NR
 from .geometry import (  # fmt: skip
+    APART,
     BLOCK,
     BLOCKS,
     CHANNELS,
@@ -119,6 +122,20 @@ def row_starts(g: Array, pixels: int, rows: Array) -> None:
         rows[p] = line * g[JUMP_Y] * g[PITCH] + (pixel - line * g[WIDTH]) * g[JUMP_X]
 
 
+@jit
+def starts_apart(g: Array, image: int, first: int, lines: int, rows: Array) -> None:
+    """As `row_starts`, in the input itself, which has pixels between those that are read."""
+    last, p = np.int64(0), 0
+    for line in range(lines):
+        start = image * g[IN_HEIGHT] * g[IN_WIDTH] * g[DEPTH] + (first + line) * g[PITCH]
+        for _ in range(g[WIDTH]):
+            last = start
+            rows[p] = start
+            start += g[JUMP_X]
+            p += 1
+    rows[p : p + MOST_ROWS] = last
+
+
 @inline
 def group_panels(simd: Variant, g: Array, group: int) -> Number:
     """The first panel of a group, and the one behind its last. Groups are cut where tiles are, unless CUT is set."""
@@ -156,7 +173,9 @@ def _conv(tiles: Compiled, width: int, source_of: Compiled) -> Compiled:
             pixels = lines * g[WIDTH]
             source = source_of(x, a, g)
             if unit == low or group == 0:
-                if g[IN_PLACE] != 0:
+                if g[IN_PLACE] == APART:
+                    starts_apart(g, image, first, lines, rows)
+                elif g[IN_PLACE] != 0:
                     straight(first * g[PITCH], g[PITCH], pixels, rows)
                 else:
                     pack_block(x, g, image, first, lines, a)
