@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 cgutils: Any = untyped
+TUPLE: Any = numba.types.BaseTuple
 OWN: Final = "__of_"  # begins what tells functions apart that differ in what they enclose
 NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # no calls from Python or C
 I64 = ir.IntType(64)
@@ -130,7 +131,7 @@ def _entry(context: Any, description: Any, name: str) -> Any:
 
 def _size(kind: Any) -> int:
     """The words of an argument."""
-    if isinstance(kind, numba.types.BaseTuple):
+    if isinstance(kind, TUPLE):
         return sum(map(_size, kind))
     return ARRAY + 2 * kind.ndim if isinstance(kind, numba.types.Array) else 1
 
@@ -141,7 +142,7 @@ def _argument(context: Any, builder: Any, kind: Any, words: Sequence[Any]) -> An
         return context.get_dummy_value()
     if kind == numba.types.int64:
         return words[0]
-    if isinstance(kind, numba.types.BaseTuple):
+    if isinstance(kind, TUPLE):
         parts, at = [], 0
         for part in kind:
             parts.append(_argument(context, builder, part, words[at : at + _size(part)]))
