@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERBS = (
-    "calibrate", "check", "compare", "convert", "inspect", "lut", "profile", "quantize", "report", "run", "search",
-    "sensitivity", "version", "warmup",
+    "calibrate", "check", "compare", "comply", "convert", "evaluate", "inspect", "lut", "profile", "quantize", "report",
+    "run", "search", "sensitivity", "version", "warmup",
 )  # fmt: skip
 
 

@@ -154,6 +154,7 @@ def test_a_package_among_the_front_ends_is_a_format(
             "NNEF",
             "ONNX",
             "toy",
+            "SkriptND",
             "StableHLO",
             "TFLite",
             "TOSA",
@@ -174,7 +175,8 @@ def test_a_format_that_cannot_be_used_is_named_where_it_may_be_missed(
     assert found.code == 2
     assert found.err == (
         f"error: can't tell what '{model}' is by its name: a model is a .cir.json file, an .nnef folder, "
-        "an .nnef.tgz or .tar, an .onnx file, an .mlir, .mlirbc, .jax, .hlo or .pb file, a .tflite file, "
+        "an .nnef.tgz or .tar, an .onnx file, an .nnef2 folder or archive, a .sknd file, "
+        "an .mlir, .mlirbc, .jax, .hlo or .pb file, a .tflite file, "
         "a .tosa or a .json file; "
         "the format 'gone' (no_such_module:FORMAT) can't be imported: "
         "No module named 'no_such_module'; the format 'odd' (toy_format:READS) is no tosa_engine.formats.Format\n"
@@ -332,10 +334,11 @@ def names_nnef(source: str) -> list[int]:
 
 
 def test_only_its_front_end_names_nnef() -> None:
-    home = ROOT / "tosa_engine" / "frontends" / "nnef"
+    """SkriptND is NNEF 2.0, and its tensor files are those of NNEF 1."""
+    homes = {ROOT / "tosa_engine" / "frontends" / name for name in ("nnef", "skriptnd")}
     for package in ("tosa_engine", "quant", "lut"):
         for path in (ROOT / package).rglob("*.py"):
-            if home not in path.parents:
+            if homes.isdisjoint(path.parents):
                 assert not names_nnef(path.read_text(encoding="utf-8")), path
 
 

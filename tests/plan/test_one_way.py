@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Graph
 
-MOST_CLIMBS = 5
+MOST_CLIMBS = 6
 ROOMS = {"tosa_engine.kernels": "kernels", "tosa_engine.plan": "plan"}
 
 

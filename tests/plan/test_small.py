@@ -94,7 +94,7 @@ def test_operations_agree_with_the_oracle(seed: int, operations: list[str], widt
 def joined(graph: Graph) -> list[int]:
     """How many operators each step has that was joined."""
     steps = Session(graph, 1).plan().steps
-    return [len(s.calls) for s in steps if s.work is not None and s.work.bind.__qualname__.startswith("small.")]
+    return [len(s.calls) for s in steps if s.work is not None and s.work.bind.__qualname__.startswith("small_work.")]
 
 
 def test_a_chain_is_one_step() -> None:

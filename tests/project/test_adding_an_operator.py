@@ -23,7 +23,7 @@ from quant.legalize.quantize import float_tensors, quantize
 from quant.search.cost import Costs
 from tosa_engine import Session, check, oracle, types
 from tosa_engine.commands.inspect import _text, summary
-from tosa_engine.compare.causes import find
+from tosa_engine.compare.causes import Search
 from tosa_engine.compare.trial import Trial
 from tosa_engine.errors import ErrorIf, TosaEngineError, Unsupported
 from tosa_engine.graph import Graph, Operator, Tensor, new_graph
@@ -286,7 +286,9 @@ def test_differences_are_compared(spec: OpSpec, fault: Any, found: list[str]) ->
     if fault is not None:
         other.main.operators[0].attributes["pad"] = fault
     got = oracle.run(other, feeds_of(graph))["y"] if fault is not None else values["y"] + 1
-    assert [cause.label for cause in find(Trial(graph, values, ["x"], "y", got))] == found
+    search = Search(Trial(graph, values, ["x"], "y", got))
+    search.run()
+    assert [cause.label for cause in search.best()] == found
 
 
 @pytest.mark.parametrize("spec", TOYS)

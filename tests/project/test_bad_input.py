@@ -71,7 +71,8 @@ def test_a_missing_file(fails, tmp_path: Path) -> None:
 def test_a_wrong_suffix(fails, add: Path) -> None:
     path = add.rename(add.with_suffix(".bin"))
     folders = "a .cir.json file, an .nnef folder, an .nnef.tgz or .tar"
-    kinds = f"{folders}, an .onnx file, a .tflite file, a .tosa or a .json file"
+    texts = "an .nnef2 folder or archive, a .sknd file, an .mlir, .mlirbc, .jax, .hlo or .pb file"
+    kinds = f"{folders}, an .onnx file, {texts}, a .tflite file, a .tosa or a .json file"
     fails("check", path, code=2, message=f"can't tell what '{path}' is by its name: a model is {kinds}")
 
 

@@ -327,7 +327,7 @@ def test_the_overview_of_all_networks(module: Callable[[str], ModuleType], netwo
     overview = module("overview")
     found = list(overview.networks(networks.parent))
     assert {network.group for network in found} == {"tosa"}
-    (mine,) = overview.contenders(found[0], tmp_path, set())
+    (mine,) = overview.contenders(found[0], tmp_path, set(), [])
     mine.rounds = [[0.002, 0.004], [0.001, 0.003]]
     other = overview.Times("peer", mine.run, [[0.004, 0.002], [0.008, 0.004]])
     alone, beside = (overview.Row(found[0], mine, one) for one in (None, other))

@@ -28,6 +28,11 @@ CONTENT = [
     if "__pycache__" not in path.parts
 ]
 SOURCES = [name for name in CONTENT if name.endswith(".py")]
+LIBRARY = ROOT / "tosa_engine" / "frontends" / "skriptnd" / "library"
+SKRIPTND = {  # operators by the modules of its library
+    file.stem: set(re.findall(r"^ *operator (\w+)", file.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    for file in LIBRARY.glob("*.sknd")
+}
 SUFFIXES = {"quant", "nnef", "tosa", "json", "npz", "tgz", "html"}  # of files that users have
 
 
@@ -72,6 +77,8 @@ def is_there(word: str) -> bool:
         pattern = re.sub(r"\b[A-Z]+\b", "*", word).removeprefix("./")  # FAMILY.py stands for any
         return word.startswith("../") or any(fnmatch(name, f"*/{pattern}") for name in CONTENT)
     *modules, name = word.split(".")
+    if ".".join(modules) in SKRIPTND and name in SKRIPTND[".".join(modules)]:
+        return True
     if not modules or name in SUFFIXES or not all(part.isidentifier() for part in (*modules, name)):
         return True
     if re.fullmatch(r"[A-Z]\w*[a-z]\w*", modules[-1]):

@@ -28,7 +28,14 @@ spec.loader.exec_module(networks)
 SIZES = {"alexnet": 64, "vgg16": 32, "googlenet": 64, "resnet50": 64, "mobilenet_v2": 64}
 
 
-@pytest.mark.parametrize("name", sorted(SIZES))
+LARGE = {"vgg16", "resnet50"}
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.slow("a network of many weights")] if name in LARGE else [])
+    for name in sorted(SIZES)
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_in_float_and_in_integers(name: str, tmp_path: Path) -> None:
     graph = load(networks.write(name, tmp_path / f"{name}.nnef", SIZES[name]))
     images = [np.random.default_rng(i).normal(size=graph.inputs[0].shape).astype(np.float32) for i in range(2)]

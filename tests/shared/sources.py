@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,9 +33,16 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in SOURCES}
 
 
+@cache
+def tree_of(source: str) -> ast.Module:
+    """A syntax tree that nobody may change."""
+    return ast.parse(source)
+
+
+@cache
 def imports_of(source: str, package: str) -> list[Import]:
     """All imports in the source of a module of `package`, the lazy ones too, with relative ones resolved."""
-    tree = ast.parse(source)
+    tree = tree_of(source)
     typing_nodes = {
         id(child)
         for node in ast.walk(tree)

@@ -11,7 +11,7 @@ import pytest
 from tosa_engine.kernels._jit import has, variants
 
 RUNNABLE = [v for v in variants.VARIANTS if has(*v.needs)]
-SLOW = "whole layers at a unit that is neither the best one here nor plain code compile for minutes"
+SLOW = "whole layers at other units than the best one here, or than plain code, compile for minutes"
 
 
 def _params(units: list[variants.Variant]) -> list[object]:
@@ -26,5 +26,10 @@ def _mark(unit: variants.Variant, quick: tuple[variants.Variant, ...]) -> list[p
 
 
 UNITS = _params(list(variants.VARIANTS))
+# in `make test` the best unit alone: for tests that compile an epilogue for each kind of scale
+BEST = [
+    pytest.param(unit.name, marks=_mark(unit, (next(u for u in variants.VARIANTS if u in RUNNABLE),)))
+    for unit in variants.VARIANTS
+]
 # one unit for each kind of vector code: units that differ in their products of bytes alone have the same
 VECTOR_CODE = _params(list({(v.lanes, v.native): v for v in reversed(RUNNABLE)}.values())[::-1])

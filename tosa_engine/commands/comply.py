@@ -130,9 +130,9 @@ def _write_folders(args: argparse.Namespace) -> int:
 def _told(count: int, record: Record) -> None:
     """Progress for people who wait, and every failure as it comes."""
     if not record.status.good:
-        print(f"{record.name}: {record.status.value}: {record.text[:200]}", file=sys.stderr)
+        say(f"{record.name}: {record.status.value}: {record.text[:200]}", file=sys.stderr)
     elif count % EVERY == 0:
-        print(f"{count} tests", file=sys.stderr)
+        say(f"{count} tests", file=sys.stderr)
 
 
 def write(results: Results, folder: Path) -> None:

@@ -162,7 +162,8 @@ def _verdict(found: Comparison) -> str:
     lines = missing_lines(found.missing)
     if exact:
         different = len(found.different)
-        lines.append(f"DIFFERENT: {different} of {len(exact)} tensors" if different else f"EQUAL: {len(exact)} tensors")
+        equal = f"{len(exact)} tensors that were compared are equal" if lines else f"EQUAL: {len(exact)} tensors"
+        lines.append(f"DIFFERENT: {different} of {len(exact)} tensors" if different else equal)
     if real:
         worst = min(real, key=lambda row: row.agreement.sqnr if row.agreement else math.inf)
         assert worst.agreement is not None

@@ -69,7 +69,8 @@ def _verdict(found: SamplesComparison) -> str:
             f"DIFFERENT: {len(found.different)} of {len(exact)} tensors, in up to {most} of {found.samples} samples"
         )
     elif exact:
-        lines.append(f"EQUAL: {len(exact)} tensors in {found.samples} samples")
+        where = f"{len(exact)} tensors in {found.samples} samples"
+        lines.append(f"{where} that were compared are equal" if lines else f"EQUAL: {where}")
     if real:
         worst = min(real, key=lambda t: t.worst_row.agreement.sqnr if t.worst_row.agreement else math.inf)
         assert worst.worst_row.agreement is not None

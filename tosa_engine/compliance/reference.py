@@ -18,6 +18,7 @@ from ..errors import DataError, TosaEngineError, UsageError, Verdict, verdict_of
 from ..infer import infer
 from ..spec import macs_of
 from ..target import LEVELS, Target
+from ..text import say
 from ..types import of_bits
 
 if TYPE_CHECKING:
@@ -58,12 +59,12 @@ def main(words: Sequence[str] | None = None) -> int:
     if args.version:
         from importlib import metadata
 
-        print(f"tosa-engine-reference {metadata.version('tosa-engine')}")
+        say(f"tosa-engine-reference {metadata.version('tosa-engine')}")
         return 0
     try:
         return _run(args)
     except TosaEngineError as problem:
-        print(problem, file=sys.stderr)
+        say(str(problem), file=sys.stderr)
         verdict = verdict_of(problem)
         return OTHER if verdict is None else EXIT_CODES[verdict]
 

@@ -40,7 +40,7 @@ from .layout.copies import copy_work
 from .reductions import scaled as scaled_sums
 from .scale import alone, between
 from .scale.behind import forms_behind
-from .small.program import can_be_small, small
+from .small.program import can_be_small, small_work
 from .table import scaled as scaled_tables
 from .work import Epilogue, Kernel, Work
 
@@ -61,6 +61,7 @@ FORMS: Final[Mapping[tuple[str, str], tuple[Form, ...]]] = {
 }
 
 __all__ = [
-    "FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "can_be_small", "chains", "copy_work", "small",
+    "FORMS", "KERNELS", "Epilogue", "Form", "Kernel", "Match", "Work", "can_be_small", "chains", "copy_work",
+    "small_work",
     "then_in_place",
 ]  # fmt: skip

@@ -68,10 +68,12 @@ def _as_choice(block: Block, add: Operator, readers: Mapping[str, list[Operator]
 
 def _of_infinity(block: Block, select: Operator, readers: Mapping[str, list[Operator]]) -> list[Operator]:
     """A SELECT of a constant mask that takes something of each row, and elsewhere a low number."""
+    if select.op != "SELECT":
+        return [select]
     output = block.tensors[select.outputs[0]]
     after = readers.get(output.name, [])
     alone = len(after) == 1 and after[0].op == "softmax" and output.name not in block.outputs and not output.quant
-    if select.op != "SELECT" or not alone:
+    if not alone:
         return [select]
     test, *sides = (block.tensors[name] for name in select.inputs)
     low = [t.data is not None and t.data.size == 1 and -np.inf < float(t.data.max()) <= LEFT_OUT for t in sides]

@@ -46,6 +46,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
+@pytest.mark.slow("hundreds of files, each read by another process")
 @pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
 def test_mutated_files_are_graphs_or_typed_errors(path: Path, tmp_path: Path) -> None:
     rng, data = random.Random(path.name), path.read_bytes()

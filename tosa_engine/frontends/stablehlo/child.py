@@ -416,7 +416,7 @@ def main() -> int:
     try:
         reader = Reader()
     except ImportError as problem:
-        sys.stderr.write(f"import: {problem}\n")
+        os.write(2, f"import: {problem}\n".encode())
         return 3
     for line in sys.stdin:
         found, blob = answer(reader, line)

@@ -127,7 +127,7 @@ class Program:
         return (at.INTERPOLATE if entries.dtype == np.int16 else at.LOOK_UP), [start]
 
 
-def small(calls: Sequence[Call], source: Tensor, result: Tensor) -> Work:
+def small_work(calls: Sequence[Call], source: Tensor, result: Tensor) -> Work:
     """One step of operators that compute `result` from `source` alone."""
     from . import loops
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...kernels import can_be_small, small
+from ...kernels import can_be_small, small_work
 from ..single import is_known
 from ..steps import Step
 
@@ -55,7 +55,7 @@ def _longest(
         return None, end
     source, result = joined
     calls = tuple(call for step in steps[first:end] for call in step.calls)
-    work = small(calls, block.tensors[source], block.tensors[result])
+    work = small_work(calls, block.tensors[source], block.tensors[result])
     return Step(calls, (source,), (result,), work), end
 
 
