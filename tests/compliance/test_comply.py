@@ -240,7 +240,7 @@ def test_wrong_calls(words: list[str], message: str, engine: Path, capsys: pytes
 
 
 def test_folders_for_arms_runner(tmp_path: Path) -> None:
-    """The runner read 860 such folders, and passed all (docs/comply.md)."""
+    """Arm's runner reads such folders (docs/comply.md)."""
     from tosa_engine.compliance import ENGINES, Description, run_test
     from tosa_engine.target import Target
 

@@ -26,7 +26,7 @@ def _mark(unit: variants.Variant, quick: tuple[variants.Variant, ...]) -> list[p
 
 
 UNITS = _params(list(variants.VARIANTS))
-# in `make test` the best unit alone: for tests that compile an epilogue for each kind of scale
+# in `make test` the best unit alone: of layers that test_kernels.py has at plain code, too
 BEST = [
     pytest.param(unit.name, marks=_mark(unit, (next(u for u in variants.VARIANTS if u in RUNNABLE),)))
     for unit in variants.VARIANTS

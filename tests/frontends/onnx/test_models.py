@@ -173,6 +173,7 @@ def test_a_circle_is_one_error(tmp_path: Path) -> None:
         load(written(tmp_path, model(nodes, {"x": [3]}, ["b"])))
 
 
+@pytest.mark.slow("a hundred thousand nodes: 5 s")
 def test_a_hundred_thousand_nodes_are_read(tmp_path: Path) -> None:
     """One Identity after the other."""
     count = 100_000

@@ -58,7 +58,9 @@ def numbers(dtype: DType, size: tuple[int, ...], seed: int) -> Array:
         return values.astype(dtype.storage)
 
 
-@pytest.mark.parametrize("variant", NATIVE)
+@pytest.mark.parametrize(
+    "variant", [pytest.param(v, marks=[] if v == NATIVE[0] else pytest.mark.slow("another width")) for v in NATIVE]
+)
 @pytest.mark.parametrize("dtype", [types.fp16, types.bf16], ids=str)
 @pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D"])
 def test_same_bits_as_by_way_of_float32(op: str, dtype: DType, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
