@@ -119,7 +119,8 @@ from tosa_engine.cli import main
 
 def signatures():
     kernels = [module for name, module in sys.modules.items() if name.startswith("tosa_engine.kernels.")]
-    found = [value for module in kernels for value in vars(module).values() if hasattr(value, "signatures")]
+    values = [value for module in kernels for value in vars(module).values() if not isinstance(value, type)]
+    found = [value for value in values if hasattr(value, "signatures")]
     return {(f.py_func.__module__, f.py_func.__name__, str(s)) for f in found for s in f.signatures}
 
 assert main(["warmup"]) == 0
