@@ -281,7 +281,7 @@ def _litert(job: Job) -> Loaded:
 
 def rebatched(path: Path, batch: int) -> bytes:
     """An ONNX model for a batch: its inputs, outputs and the fixed shapes of its Reshapes, whose first axis is the
-    batch or the product of it and others.
+    batch or the product of it and others. ValueError where one has no axis.
     """
     import onnx
     from onnx import numpy_helper
@@ -291,6 +291,8 @@ def rebatched(path: Path, batch: int) -> bytes:
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
     del graph.value_info[:]
     for value in (*graph.input, *graph.output):
+        if not value.type.tensor_type.shape.dim:
+            raise ValueError(f"{value.name!r} has no axis for a batch")
         value.type.tensor_type.shape.dim[0].dim_value = batch
     for constant in graph.initializer:
         if constant.name in shapes:

@@ -29,6 +29,7 @@ class Prepared:
 
     def __init__(self, plan: Plan, failed: Seen, after: Seen | None = None) -> None:
         self.plan, self._failed, self._after = plan, failed, after
+        self._together = 0  # most runs at once that were found to fit into memory
         self._free: list[Blocks] = []
         self._parallel: list[PartsInParallel] = []
         self._lock = threading.Lock()
@@ -48,6 +49,12 @@ class Prepared:
     def is_compiled(self) -> bool:
         """Whether runs can be shared as wholes."""
         return self.plan.parts_in_parallel or is_compiled(self.plan)
+
+    def lets_together(self, runs: int, fit: Callable[[int], bool]) -> bool:
+        """Whether so many runs at once `fit` into memory; not asked again for as many or fewer."""
+        if runs > self._together and fit(runs):
+            self._together = runs
+        return runs <= self._together
 
     @contextmanager
     def borrowed_for_parts(self, workers: int) -> Iterator[PartsInParallel]:

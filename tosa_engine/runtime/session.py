@@ -299,7 +299,7 @@ class Session:
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
         alone = self.checked or self._stateful or not self.is_compiled or not (runs and self._fed)
         prepared = None if alone else self._prepared(frozenset())
-        if prepared is not None and self._fit_in_parallel(prepared, runs) and prepared.is_compiled:
+        if prepared is not None and prepared.is_compiled and self._fit_in_parallel(prepared, runs):
             found = self._run_parts(prepared, wanted, feeds, (runs,))
             if found is not None:
                 return found
@@ -398,8 +398,11 @@ class Session:
         return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
 
     def _fit_in_parallel(self, prepared: Prepared, runs: int) -> bool:
-        need = before_planning(self.graph, (), self.threads)
-        return of_plan(need, self.graph, prepared.plan, in_parallel=True, runs=runs).fits(self.max_memory)
+        def fit(runs: int) -> bool:
+            need = before_planning(self.graph, (), self.threads)
+            return of_plan(need, self.graph, prepared.plan, in_parallel=True, runs=runs).fits(self.max_memory)
+
+        return prepared.lets_together(runs, fit)
 
     def _prepared(self, keep: frozenset[str], kept: frozenset[str] = frozenset()) -> Prepared:
         """The plan that stores `keep`, of which probes hold on to those of `kept`, with its memory."""
