@@ -111,9 +111,9 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.compliance": (
-        ("accuracy", "cases", "description", "doors", "engines", "report"),
+        ("accuracy", "cases", "coverage", "description", "doors", "engines", "report"),
         ("judge", "reference", "runner", "suite"),
-        ("known", "shrink"),
+        ("known", "shrink", "survey"),
         ("campaign",),
         ("",),
     ),

@@ -41,11 +41,20 @@ class _Comply:
         place.add_argument("--strict", action="store_true", help="a violated REQUIRE must be reported as unpredictable")
         place.add_argument("--known", metavar="NAME", help="differences of an implementation that are listed")
         place.add_argument("--write", metavar="DIR", help="only write the tests, as folders that Arm's runner reads")
+        place.add_argument("--coverage", action="store_true", help="what our tests exercise, without running an engine")
+        place.add_argument(
+            "--coverage-of", metavar="DIR", help="what the tests of a folder exercise: desc.json, or .tosa with .npz"
+        )
+        place.add_argument(
+            "--every", type=int, default=1, metavar="N", help="with --coverage-of: look at one test of N"
+        )
         place.add_argument("--baseline", metavar="FILE", help="results.json of an earlier run: only what is new counts")
 
     def run(self, args: argparse.Namespace) -> int:
         if args.write:
             return _write_folders(args)
+        if args.coverage or args.coverage_of:
+            return _coverage(args)
         if not args.engine:
             raise UsageError("--engine says what is tested")
         from ..compliance.campaign import run
@@ -125,6 +134,38 @@ def _write_folders(args: argparse.Namespace) -> int:
         f"{args.write}: {written} tests written; {left} can't be: unpredictable ones, floats, errors that no file holds"
     )
     return 0
+
+
+def _coverage(args: argparse.Namespace) -> int:
+    """A line for each operator; all that wasn't seen is in the folder for results."""
+    from itertools import islice
+
+    from ..compliance import survey
+    from ..compliance.coverage import tables
+    from ..compliance.suite import finite
+
+    args.engine = args.engine or ""
+    campaign = _campaign(args)
+    campaign.settings.check()
+    selection = campaign.settings.selection
+    if args.coverage_of:
+        if args.every < 1:
+            raise UsageError("--every is at least 1")
+        found = survey.of_folder(Path(args.coverage_of), selection.target, _counted, args.every)
+    else:
+        names = islice(finite(selection), campaign.budget.tests)
+        found = survey.of_suite(selection, args.seed, names, _counted)
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "coverage.json").write_text(json.dumps(tables.as_data(found), indent=1) + "\n", encoding="utf-8")
+    say(*tables.as_text(found).splitlines())
+    say(f"{tables.headline(found)}; what is missing is in {folder / 'coverage.json'}")
+    return 0
+
+
+def _counted(tests: int) -> None:
+    if tests % EVERY == 0:
+        say(f"{tests} tests", file=sys.stderr)
 
 
 def _told(count: int, record: Record) -> None:

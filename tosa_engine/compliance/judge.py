@@ -108,6 +108,12 @@ def judge(graph: Graph, feeds: Mapping[str, Array], wanted: Expected, answer: An
     ending, label = answer.ending, wanted.label
     if ending is Ending.UNSUPPORTED:
         return Judgement(Status.UNSUPPORTED, answer.message, label, ending=ending)
+    if (
+        ending is Ending.ERROR
+        and wanted.ending is Ending.VALID
+        and any(op.op == "CUSTOM" for op in graph.main.operators)
+    ):
+        return Judgement(Status.UNSUPPORTED, f"no such custom operator: {answer.message}", label, ending=ending)
     if ending in STATUSES:
         return Judgement(STATUSES[ending], answer.message, label, ending=ending)
     if wanted.ending is Ending.UNPREDICTABLE:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..spec.table import Call
     from ..target import Level
     from ..types import Array
+    from .around import Observer
 
     Oracle = Callable[..., Array | list[Array]]
     Probe = Callable[[str, str, Array], object]
@@ -91,6 +92,7 @@ def run(
     *,
     variables: Variables | None = None,
     level: Level | None = None,
+    observe: Observer | None = None,
 ) -> dict[str, Array]:
     """The graph outputs, by name. The graph must be legal (`check.validate`) and isn't changed.
 
@@ -101,6 +103,7 @@ def run(
             order.
         variables: what earlier runs left in variables; updated in place, also by a run that fails.
         level: what compile-time constants that are known only now (EXT-DYNAMIC) are checked against.
+        observe: called with (call, inputs by argument, outputs) behind every operator, those of regions included.
 
     Raises:
         DataError: inputs are missing, unknown, or of the wrong dtype, shape or range (all of them, as `Problems`).
@@ -111,6 +114,7 @@ def run(
     infer(graph)
     check_feeds(graph.inputs, feeds)
     around = context(graph, variables if variables is not None else Variables(), level)
+    around.observe = observe
     around.variables.begin_run()
     values = _run_block(graph.main, {name: np.array(feeds[name]) for name in graph.main.inputs}, probe, around)
     return {name: values[name] for name in graph.main.outputs}
@@ -130,7 +134,10 @@ def _run_block(block: Block, values: dict[str, Array], probe: Probe | None, arou
             outputs = [inner[name] for name in op.body.outputs]
         else:
             call = bind_operator(op, block, around.graph)
-            outputs = run_operator(call, _arguments(call, values), around)
+            inputs = _arguments(call, values)
+            outputs = run_operator(call, inputs, around)
+            if around.observe is not None:
+                around.observe(call, inputs, outputs)
         for name, array in zip(op.outputs, outputs, strict=True):
             values[name] = array
             if probe is not None:

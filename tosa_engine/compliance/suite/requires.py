@@ -147,6 +147,37 @@ def _scatter(*indices: list[list[int]]) -> Callable[[bool], Made]:
     return make
 
 
+def _variable(op: str, *, again: bool = False, initial: bool = True) -> Case:
+    """An operator behind the declaration of its variable, which is of i8 and has 2 x 3 elements."""
+    value = np.ones((2, 3), np.int8) if initial else None
+    declared = {"name": "v", "var_shape": (2, 3), "type": i8, "initial_value": value}
+    case = Case(op).after("VARIABLE", **declared).set(name="v")
+    return case.set(**declared) if again else case
+
+
+def _declared(beyond: bool) -> Made:
+    if beyond:
+        return _variable("VARIABLE", again=True), {}
+    return _variable("VARIABLE_READ").output("output1", i8, (2, 3)), {}
+
+
+def _written(other: tuple[DType, tuple[int, int]]) -> Callable[[bool], Made]:
+    def make(beyond: bool) -> Made:
+        dtype, shape = other if beyond else (i8, (2, 3))
+        return _variable("VARIABLE_WRITE").input("input1", dtype, shape), {"input1": np.ones(shape)}
+
+    return make
+
+
+def _read(other: tuple[DType, tuple[int, int]], *, initial: bool = True) -> Callable[[bool], Made]:
+    def make(beyond: bool) -> Made:
+        dtype, shape = other if beyond else (i8, (2, 3))
+        case = _variable("VARIABLE_READ", initial=initial or not beyond)
+        return case.output("output1", dtype, shape), {}
+
+    return make
+
+
 REQUIRES: Final[dict[str, Callable[[bool], Made]]] = {
     "ADD.R1": _pairs("ADD", i32, (HIGH - 1, 1), (HIGH, 1)),
     "SUB.R1": _pairs("SUB", i32, (LOW + 1, 1), (LOW, 1)),
@@ -184,6 +215,12 @@ REQUIRES: Final[dict[str, Callable[[bool], Made]]] = {
     "POW.R4": _pairs("POW", fp32, (2.0, 2.0), (INF, 2.0)),
     "GATHER.R1": _gather,
     "SCATTER.R1": _scatter([[0, 2], [1, 2]], [[0, 2], [-1, 2]]),
+    "VARIABLE.R3": _declared,
+    "VARIABLE_WRITE.R3": _written((i8, (3, 2))),
+    "VARIABLE_WRITE.R4": _written((fp32, (2, 3))),
+    "VARIABLE_READ.R2": _read((i8, (2, 3)), initial=False),
+    "VARIABLE_READ.R3": _read((i8, (3, 2))),
+    "VARIABLE_READ.R4": _read((fp32, (2, 3))),
     "SCATTER.R2": _scatter([[0, 1], [2, 0]], [[1, 1], [2, 0]]),
 }
 # No input reaches them: |sum| <= 2^16 * count < 2^(29 + k) always holds; an index beyond int32 takes 2^31 steps.

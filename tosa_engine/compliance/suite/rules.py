@@ -1,4 +1,4 @@
-"""Graphs that break one rule and no other, and graphs at the limits of a level and one beyond."""
+"""Graphs that break one rule and no other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ...check import check
 from ...errors import TosaEngineError
-from ...infer import infer
 from ...spec import TABLE
 from ..cases.values import values
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     import random
 
     from ...graph import Graph
-    from ...spec import OpSpec
-    from ...spec.case import Case
     from ...target import Target
     from ...types import Array
 
@@ -61,25 +58,3 @@ def broken(label: str, row: str, rng: random.Random) -> tuple[Graph, dict[str, A
     next(one for one in spec.checks if one.label == label).mutate(case)
     graph = case.graph()
     return graph, feeds_of(graph, rng)
-
-
-def ranked(spec: OpSpec, argument: str, rank: int, rng: random.Random) -> tuple[Graph, dict[str, Array]] | None:
-    """An example whose shapes of free rank have this many dimensions; None where only the argument's own change
-    doesn't make a graph.
-    """
-    case = deepcopy(spec.example(spec.rows[0]))
-    free = [a.name for a in spec.arguments if a.rank[1] is None and not a.is_list]
-    for name in free:
-        _lengthen(case, name, rank)
-    graph = case.graph()
-    try:
-        infer(graph)
-    except TosaEngineError:
-        return None
-    return graph, feeds_of(graph, rng)
-
-
-def _lengthen(case: Case, name: str, rank: int) -> None:
-    tensor = case.tensor(name)
-    if tensor.shape is not None and len(tensor.shape) < rank:
-        case.reshape(name, *tensor.shape, *(1,) * (rank - len(tensor.shape)))

@@ -1,7 +1,8 @@
 """One test: a graph with feeds, made of its name and a seed.
 
 Names are `OPERATOR/ROW/aimed/3` (data that tell implementations apart), `OPERATOR/ROW/drawn/3` (random attributes,
-shapes and data), `OPERATOR/ROW/OPERATOR.E2/error`, `OPERATOR/-/OPERATOR.R1/at`, `.../beyond`, and `graphs/int/-/3`.
+shapes and data), `OPERATOR/ROW/pair/3` (pairs of classes), `OPERATOR/ROW/OPERATOR.E2/error`,
+`OPERATOR/-/OPERATOR.R1/at`, `.../beyond` (a REQUIRE, `L1` or `rank.ARGUMENT` a level), and `graphs/int/-/3`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from ..cases.plans import PLANS, unary
 from .aims import AIMS, FLAVOURS
 from .chains import chain
 from .ends import to_the_ends
+from .limits import limited, of_rank
+from .pairs import pair
 from .requires import at_require
-from .rules import broken, ranked
+from .rules import broken
 
 if TYPE_CHECKING:
     from ...graph import Graph
@@ -56,11 +59,11 @@ class Test:
 
 def make(name: str, seed: int, target: Target | None = None) -> Test:
     """The test of this name. On a target another one is drawn as long as it needs what the target lacks."""
-    test = _made(name, random.Random(f"{seed}/{name}"))
+    test = _made(name, random.Random(f"{seed}/{name}"), target)
     for again in range(1, TRIES if target is not None else 1):
         if fits(test, target):
             break
-        test = _made(name, random.Random(f"{seed}/{name}/{again}"))
+        test = _made(name, random.Random(f"{seed}/{name}/{again}"), target)
     return test
 
 
@@ -71,7 +74,7 @@ def fits(test: Test, target: Target | None) -> bool:
     return not any(".profile" in problem.label for problem in check(test.graph, target))
 
 
-def _made(name: str, rng: random.Random) -> Test:
+def _made(name: str, rng: random.Random, target: Target | None) -> Test:
     operator, row, kind, number = name.split("/")
     if operator == "graphs" and row == "chain":
         return Test(name, *chain(int(number), rng, aimed))
@@ -82,12 +85,14 @@ def _made(name: str, rng: random.Random) -> Test:
         return Test(name, *aimed(operator, row, int(number), rng))
     if kind == "drawn":
         return Test(name, *small(operator, row, rng))
+    if kind == "pair":
+        return Test(name, *pair(operator, int(number), rng.getrandbits(32), target))
     if number == "error":
         return Test(name, *broken(kind, row, rng), kind)
-    if kind.startswith(f"{operator}.rank."):
-        found = ranked(TABLE[operator], kind.rsplit(".", 1)[1], 6 if number == "at" else 7, rng)
-        assert found is not None, name
-        return Test(name, *found, kind)
+    if ".rank." in kind:
+        return Test(name, *of_rank(kind, rng.getrandbits(32), beyond=number == "beyond"), kind)
+    if kind.startswith(f"{operator}.L"):
+        return Test(name, *limited(kind, TABLE[operator].row(row), beyond=number == "beyond"), kind)
     return Test(name, *at_require(kind, beyond=number == "beyond"), kind)
 
 
