@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import types
 from .errors import ErrorIf, GraphError, LevelError, ProfileError, TosaEngineError, VersionError, raise_all
-from .graph import Composite
+from .graph import Composite, without_collector
 from .infer import callees_first, infer_block, levels, regions_of, violations
 from .spec import TABLE
 from .target import Target
@@ -40,8 +40,11 @@ GRAPH_RULES = {
 
 def check(graph: Graph, target: Target | None = None) -> list[TosaEngineError]:
     """Everything that makes the graph illegal (or unsupported) on the target; the graph isn't changed."""
-    target = target or Target()
-    graph = graph.copy()
+    with without_collector():
+        return _problems(graph.copy(), target or Target())
+
+
+def _problems(graph: Graph, target: Target) -> list[TosaEngineError]:
     if not graph.regions or not graph.regions[0].blocks:
         return [GraphError("the graph has no region with a block", label="GRAPH.E6")]
     problems = _circles(graph)

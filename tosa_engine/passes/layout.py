@@ -29,7 +29,11 @@ def run(graph: Graph) -> Graph:
 
 def change(graph: Graph) -> None:
     for region in graph.regions:
-        region.blocks = [Walk(block).run() for block in region.blocks]
+        region.blocks = [Walk(block).run() if _has_views(block) else block for block in region.blocks]
+
+
+def _has_views(block: Block) -> bool:
+    return any(operator.op in ("TRANSPOSE", "RESHAPE") for operator in block.operators)
 
 
 class Walk(StandIns):

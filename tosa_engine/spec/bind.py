@@ -106,8 +106,13 @@ class Binding:
 
     def _row(self) -> None:
         """Choose the row whose formats are those of the tensors (and of `acc_type`)."""
-        formats = self.spec.formats_by_row
-        row = next((r for r, wanted in zip(self.spec.rows, formats, strict=True) if self._fits(r, wanted)), None)
+        key = self._formats()
+        row = self.spec.found_rows.get(key) if key is not None else None
+        if row is None:
+            formats = self.spec.formats_by_row
+            row = next((r for r, wanted in zip(self.spec.rows, formats, strict=True) if self._fits(r, wanted)), None)
+            if row is not None and key is not None:
+                self.spec.found_rows[key] = row
         if row is not None:
             self.call.row = row
             self.call.names.update(row.types)
@@ -119,6 +124,15 @@ class Binding:
         shown = ", ".join(filter(None, [shown, *(f"{name}: {self.call.names[name]}" for name in named)]))
         known = "; ".join(r.key for r in self.spec.rows)
         self.problem("types", f"no row of supported data types has {shown}; rows: {known}")
+
+    def _formats(self) -> tuple[str, ...] | None:
+        """The names of the formats that tell a row; None where there is a list of tensors, or a wrong attribute."""
+        found = [self.call.names[name] for name in self.spec.formats_named]
+        for tensor in self.call.tensors.values():
+            if isinstance(tensor, list):
+                return None
+            found.append(tensor.dtype)
+        return tuple([one.name for one in found]) if all(isinstance(one, DType) for one in found) else None
 
     def _fits(self, row: Row, formats: Sequence[tuple[str, DType]]) -> bool:
         for name, wanted in formats:

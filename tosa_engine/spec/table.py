@@ -167,6 +167,16 @@ class OpSpec:
             for row in self.rows
         )
 
+    @cached_property
+    def formats_named(self) -> tuple[str, ...]:
+        """The attributes whose values are formats."""
+        return tuple(a.name for a in self.attributes if a.kind in ("acc_type", "dtype"))
+
+    @cached_property
+    def found_rows(self) -> dict[tuple[str, ...], Row]:
+        """The rows that were chosen (`bind`), by the names of the formats of attributes and arguments."""
+        return {}
+
     def position(self, argument: str) -> int:
         """The place of an argument among the inputs, or among the outputs."""
         side = self.inputs if any(a.name == argument for a in self.inputs) else self.outputs

@@ -49,7 +49,7 @@ class ModelMapper:
         self.inner = self.failed = 0
         self.room = MOST_KNOWN
         self.told: set[str] = set()  # values of which a range is told
-        self._schemas: dict[tuple[str, str, int], tuple[Any, dict[str, Any]]] = {}
+        self._signatures: dict[tuple[str, str, int], signature.Signature | None] = {}
 
     def graph(self) -> Graph:
         """Map the model. Raises Problems with everything that is wrong, DataError or Unsupported for a single one."""
@@ -71,14 +71,14 @@ class ModelMapper:
         self.writer.graph.warnings += narrowing.warnings(self.writer)
         return self.writer.graph
 
-    def schema(self, op: str, domain: str, version: int) -> tuple[Any, dict[str, Any]]:
-        """The schema of an operator, None where `onnx` has none, and the defaults of its attributes."""
+    def signature(self, op: str, domain: str, version: int) -> signature.Signature | None:
+        """What an operator takes; None where `onnx` has no schema of it."""
         key = (op, domain, version)
-        if key not in self._schemas:
+        if key not in self._signatures:
             if not 0 < version <= signature.NEWEST_SET:
                 raise DataError(f"there is no operator set {version}")
-            self._schemas[key] = signature.schema_of(op, domain, version)
-        return self._schemas[key]
+            self._signatures[key] = signature.signature_of(op, domain, version)
+        return self._signatures[key]
 
     def within(self, name: str, value: Value) -> Value:
         """A value, tested to lie in the range that is told of it."""
@@ -185,11 +185,11 @@ class Scope:
         if domain not in self.sets:
             raise DataError(f"the model imports no operator set of the domain '{domain}'")
         version = self.sets[domain]
-        schema, defaults = model.schema(node.op_type, domain, version)
-        if schema is not None and self.checked:
-            signature.check_attributes(node, schema)
-            signature.check_inputs(node, schema, inputs)
-        since = schema.since_version if schema is not None else version
+        its = model.signature(node.op_type, domain, version)
+        if its is not None and self.checked:
+            signature.check_attributes(node, its)
+            signature.check_inputs(node, its, inputs)
+        since, defaults = (its.since, its.defaults) if its is not None else (version, {})
         given = {one.name: self._attribute(one) for one in node.attribute}
         model.writer.begin(self.prefix + (node.output[0] if node.output else node.name))
         call = Call(
@@ -206,9 +206,9 @@ class Scope:
             raise Unsupported(f"TOSA can't express it: {reason}")
         if node.op_type == "Attention" and len(inputs) > NONPAD:
             _bound_lengths(model.writer, inputs)
-        body = bodies.of_schema(schema, version, node, inputs) if schema is not None else None
+        body = bodies.of_schema(its.schema, version, node, inputs) if its is not None else None
         if body is None:
-            raise Unsupported("this operator isn't supported" if schema is not None else "this operator is unknown")
+            raise Unsupported("this operator isn't supported" if its is not None else "this operator is unknown")
         return self._of_body(node, body, inputs)
 
     def _make_room(self, found: Sequence[Array], inputs: Sequence[Value | None]) -> None:
