@@ -7,11 +7,13 @@ It has the flags with which that program is given a test, writes the same files,
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from .. import arrays, check, oracle, serialize
 from ..errors import DataError, TosaEngineError, UsageError, Verdict, verdict_of
@@ -20,6 +22,7 @@ from ..spec import macs_of
 from ..target import LEVELS, Target
 from ..text import say
 from ..types import of_bits
+from .resident import SERVE, SLOT, Server, start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,12 +34,21 @@ EXIT_CODES: Final = {Verdict.VALID: 0, Verdict.UNPREDICTABLE: 1, Verdict.ERROR: 
 OTHER: Final = 3  # an error of another kind
 LEVEL_NAMES: Final = {"EIGHTK": "8K", "NONE": "none"}
 SLOW: Final = 1 << 18  # multiplications, or elements, that the oracle takes longer for than kernels take to be loaded
+LOADED: Final = 1 << 16  # the same, where they are loaded already
 LISTS: Final = ("ifm_name", "ifm_file", "ofm_name", "ofm_file")
 IGNORED: Final = ("operator_fbs", "logfile", "loglevel", "debugmask", "fp_format")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Wrong flags are no verdict: 2, the usual exit code, is that of a graph that is an error."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(OTHER, f"{self.prog}: {message}\n")
+
+
+@functools.cache
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="tosa-engine-reference", description=(__doc__ or "").split("\n\n")[0])
+    made = _Parser(prog="tosa-engine-reference", description=(__doc__ or "").split("\n\n")[0])
     made.add_argument("--test_desc", help="description of a test (JSON); the flags below go before what it says")
     made.add_argument("--tosa_file", help="graph, .tosa or .json")
     for name in LISTS:
@@ -50,6 +62,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-p", "--precise_mode", type=int, choices=(0, 1), default=0, help="1: refused for floats")
     for name in IGNORED:
         made.add_argument(f"--{name}", help="taken, and without effect")
+    made.add_argument(
+        "--no-server", action="store_true", help="run the test in this process, and start none that stays"
+    )
     made.add_argument("-v", "--version", action="store_true")
     return made
 
@@ -122,7 +137,7 @@ def _outputs(graph: Graph, feeds: dict[str, Array], target: Target) -> dict[str,
     infer(shown)
     work = sum(macs_of(op, shown.main) for op in shown.main.operators)
     work += sum(tensor.size for tensor in shown.main.tensors.values())
-    if work <= SLOW:
+    if work <= (LOADED if "tosa_engine.runtime.session" in sys.modules else SLOW):
         return oracle.run(graph, feeds, level=target.level)
     from .engines import run_kernels
 
@@ -130,5 +145,15 @@ def _outputs(graph: Graph, feeds: dict[str, Array], target: Target) -> dict[str,
 
 
 def script() -> None:
-    """The entry point of the console script."""
+    """The entry point of `tosa-engine-reference-once`, which `tosa-engine-reference` calls where no server answers."""
+    if sys.argv[1:2] == [SERVE]:
+        Server(Path(sys.argv[2]), main).serve()
+        return
+    slot = os.environ.pop(SLOT, "")
+    if slot:
+        start(Path(slot))
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    script()

@@ -102,19 +102,26 @@ def transpose_conv2d(
     border of fewer of them; where the stride is larger than the kernel, some positions get none.
     """
     value = sub(input, input_zp).spread((call.IC,))
-    shape = (call.OC, call.KH, call.KW, call.IC)
     weights = _weights(call, weight, weight_zp)
-    low, high = np.broadcast_to(weights.low, shape), np.broadcast_to(weights.high, shape)
-    known = weights.high is weights.low
-    found = [Interval(np.zeros(call.OC, np.int64), np.zeros(call.OC, np.int64))] * 2
-    for y in range(min(call.stride_y, call.KH)):
-        for x in range(min(call.stride_x, call.KW)):
-            part = np.s_[:, y :: call.stride_y, x :: call.stride_x]
-            first = low[part].reshape(call.OC, -1)
-            depth = first.shape[1]
-            some = Interval(first, first if known else high[part].reshape(call.OC, -1))
-            repeats = depth // call.IC
-            values = Interval(np.tile(value.low, repeats), np.tile(value.high, repeats))
-            bounds = sums.products(some, values, np.ones(depth, np.bool_), call.OC, depth)
-            found = [old.hull(new) for old, new in zip(found, bounds, strict=True)]
-    return _finish(call, facts, (found[0], found[1]), bias)
+    low = _by_phase(call, weights.low)
+    high = low if weights.high is weights.low else _by_phase(call, weights.high)
+    rows, depth = low.shape
+    repeats = depth // call.IC
+    values = Interval(np.tile(value.low, repeats), np.tile(value.high, repeats))
+    found = sums.products(Interval(low, high), values, np.ones(depth, np.bool_), rows, depth)
+    each = [
+        Interval(
+            np.minimum(one.low.reshape(call.OC, -1).min(1), 0), np.maximum(one.high.reshape(call.OC, -1).max(1), 0)
+        )
+        for one in found
+    ]
+    return _finish(call, facts, (each[0], each[1]), bias)
+
+
+def _by_phase(call: Call, weights: Array) -> Array:
+    """[OC * phases, products]: for each place modulo the strides the weights that meet there, filled up with zeros."""
+    every_y, every_x = min(call.stride_y, call.KH), min(call.stride_x, call.KW)
+    whole = np.broadcast_to(weights, (call.OC, call.KH, call.KW, call.IC))
+    whole = np.pad(whole, ((0, 0), (0, -call.KH % every_y), (0, -call.KW % every_x), (0, 0)))
+    parts = whole.reshape(call.OC, -1, every_y, whole.shape[2] // every_x, every_x, call.IC)
+    return parts.transpose(0, 2, 4, 1, 3, 5).reshape(call.OC * every_y * every_x, -1)
