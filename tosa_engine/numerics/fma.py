@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..types import Array
 
 
 def fma32(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
@@ -27,3 +32,15 @@ def fma32(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
             bits += 1 if (error > 0.0) == (total > 0.0) else -1
             total = np.int64(bits).view(np.float64)
     return np.float32(total)
+
+
+def fma32_of(product: Array, c: Array) -> Array:
+    """`fma32` of arrays of one shape: float64, exact products and what holds float32; so does the result."""
+    total = product + c
+    rest = total - product
+    error = (product - (total - rest)) + (c - rest)
+    bits = total.view(np.int64)
+    even = np.isfinite(total) & (total != 0.0) & (error != 0.0) & (bits & 1 == 0)
+    steps = np.where((error > 0.0) == (total > 0.0), 1, -1)
+    found: Array = np.where(even, bits + steps, bits).view(np.float64).astype(np.float32).astype(np.float64)
+    return found

@@ -8,11 +8,12 @@ behind the function at hand: at least one is kept, so that processes that end ea
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..kernels import _jit
 from ..kernels.work import Chain, Loop
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
 
     from ..plan.steps import Plan
 
+POLITE: Final = 5  # more than the niceness of the process that waits for a first result
+
 
 def main(threads: int, order: int, source: BinaryIO) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(os, "nice"):
+        os.nice(POLITE)
     length = int.from_bytes(source.read(LENGTH), "little")
     content = source.read(length)
     if len(content) < length or length == 0:

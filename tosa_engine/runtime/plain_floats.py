@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..kernels.elementwise.elementary import sigmoid, tanh
-from ..numerics.fma import fma32
+from ..numerics.fma import fma32_of
 from ..oracle.spatial import taps
 
 if TYPE_CHECKING:
@@ -34,15 +34,14 @@ EXACT: Final = frozenset(
 
 def fused(a: Array, b: Array, c: Array) -> Array:
     """fma32 of arrays: float64 from float32, which the third one holds."""
-    total = a * b
-    exact = total + c
+    product = a * b
+    exact = product + c
     bits = exact.view(np.int64) & BELOW
     unsure = (bits == TIE) | ((np.abs(exact) < LEAST) & (exact != 0.0))
-    found = exact.astype(np.float32)
+    found: Array = exact.astype(np.float32).astype(np.float64)
     if unsure.any():
-        narrow = [np.broadcast_to(one, exact.shape)[unsure].astype(np.float32) for one in (a, b, c)]
-        found[unsure] = [fma32(*three) for three in zip(*narrow, strict=True)]
-    return found.astype(np.float64)
+        found[unsure] = fma32_of(product[unsure], np.broadcast_to(c, exact.shape)[unsure])
+    return found
 
 
 @np.errstate(all="ignore")
