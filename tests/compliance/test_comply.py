@@ -28,8 +28,8 @@ FOUND: list[tuple[str, tuple[str, ...], int, str]] = [
     ("one_channel", ("RESCALE",), 60, "multiplier off by one ([1] is"),
     ("pool_zero_point", ("AVG_POOL2D",), 8, "input zero point"),
     ("resize_off_by_one", ("RESIZE",), 7, "RESIZE: offset ["),
-    ("hangs", ("MATMUL",), 60, "hangs on MATMUL("),
-    ("unreported", ("CONCAT",), 20, f"{UNREPORTED} isn't reported"),
+    ("hangs", ("MATMUL",), 30, "hangs on MATMUL("),
+    ("unreported", ("CONCAT",), 40, f"{UNREPORTED} isn't reported"),
 ]
 HERE = Path(__file__).parent
 

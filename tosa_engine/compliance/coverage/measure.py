@@ -76,6 +76,26 @@ def numbers(version: Version = V1_0) -> Mapping[Item, int]:
     return {item: i for i, item in enumerate(items(version))}
 
 
+@cache
+def within(target: Target) -> tuple[tuple[Item, int], ...]:
+    """The items that a target has, with their numbers: those of its operators and rows."""
+    legal = {
+        spec.name: {row.key for row in spec.rows if any(set(needs) <= target.names for needs in row.needs)}
+        for spec in TABLE.values()
+    }
+    return tuple((item, n) for item, n in numbers(target.version).items() if _has(legal[item.operator], item))
+
+
+def _has(rows: set[str], item: Item) -> bool:
+    if item.kind == "rows":
+        return item.name in rows
+    if item.kind in ("corners", "segments"):
+        return item.name.split(": ")[0] in rows
+    if item.kind == "pairs" and item.name.startswith("row="):
+        return item.name[4:].split(", ")[0] in rows
+    return bool(rows)
+
+
 @dataclass
 class Coverage:
     """`seen` are numbers of items. `tests` counts what was looked at, `unread` what couldn't be."""
@@ -102,8 +122,8 @@ class Coverage:
         return [item for item, n in self._of(kind, operator) if n not in self.seen]
 
     def _of(self, kind: str, operator: str) -> list[tuple[Item, int]]:
-        known = numbers(self.target.version)
-        return [one for one in known.items() if one[0].kind == kind and operator in ("", one[0].operator)]  # fmt: skip
+        known = within(self.target)
+        return [one for one in known if one[0].kind == kind and operator in ("", one[0].operator)]  # fmt: skip
 
 
 def look(graph: Graph, feeds: Mapping[str, Array] | None, target: Target) -> set[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .corners import IMPOSSIBLE as NO_CORNER
 from .labels import IMPOSSIBLE as NO_LABEL
-from .measure import KINDS, items
+from .measure import KINDS, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ SHOWN: Final = 8  # holes of one kind of an operator in texts for people
 
 
 def operators(coverage: Coverage) -> list[str]:
-    return list(dict.fromkeys(item.operator for item in items(coverage.target.version)))
+    return list(dict.fromkeys(item.operator for item, _ in within(coverage.target)))
 
 
 def percent(seen: int, there: int) -> str:

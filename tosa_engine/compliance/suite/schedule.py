@@ -13,7 +13,8 @@ from ...versions import V1_0
 from ..coverage.dimensions import universe
 from ..coverage.labels import labels
 from .aims import AIMS
-from .pairs import covering
+from .corners import count
+from .pairs import channels, covering
 from .requires import REQUIRES
 from .rules import rows_that_break
 from .tests import aims_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 DRAWN: Final = 3  # random uses of each row in the finite part
 ROWS_OF_A_RULE: Final = 2
 GRAPHS: Final = 400  # in the finite part, of each kind
+CHANNELS: Final = range(2, 16)
+LONG: Final = frozenset({"MATMUL", "AVG_POOL2D"})  # whose sums at the ends of accumulators have many terms
 GRAPHS_EARLY: Final = 44  # every chain four times
 
 
@@ -91,7 +94,8 @@ def _stages(selection: Selection) -> Iterator[list[list[str]]]:
     yield [_classes(spec.name, selection) for spec in specs]
     rules = [[*_requires(spec, selection), *_rules(spec, selection, 0, 1)] for spec in specs]
     aims = [_aimed(spec, selection, len(AIMS.get(spec.name, ()))) for spec in specs]
-    yield [*rules, *aims, *([f"graphs/{kind}/-/{n}" for n in range(GRAPHS_EARLY)] for kind in kinds)]
+    edges = [_corners(spec, selection) for spec in specs if spec.name not in LONG]
+    yield [*rules, *aims, *edges, *([f"graphs/{kind}/-/{n}" for n in range(GRAPHS_EARLY)] for kind in kinds)]
     everything = [own for spec in specs for own in _everything(spec, selection)]
     yield [*everything, *([f"graphs/{kind}/-/{n}" for n in range(GRAPHS)] for kind in kinds)]
 
@@ -100,6 +104,7 @@ def _everything(spec: OpSpec, selection: Selection) -> Iterator[list[str]]:
     yield [name for name, _ in _pairs(spec.name, selection)]
     yield [*_rules(spec, selection, 1, ROWS_OF_A_RULE)]
     yield [*_limits(spec, selection)]
+    yield _corners(spec, selection)
     yield _aimed(spec, selection, aims_of(spec.name))
     yield [f"{spec.name}/{row.key}/drawn/{n}" for n in range(DRAWN) for row in selection.rows_of(spec)]
 
@@ -108,6 +113,11 @@ def _kinds(selection: Selection) -> list[str]:
     """Of graphs of several operators, those that are legal."""
     wanted = selection.graphs and not selection.rows
     return [kind for kind in ("int", "chain", "float") if wanted and _runs(selection, kind)]
+
+
+def _corners(spec: OpSpec, selection: Selection) -> list[str]:
+    keys = [row.key for row in selection.rows_of(spec)]
+    return [f"{spec.name}/{key}/corner/{n}" for key in keys for n in range(count(spec.name, key))]
 
 
 def _aimed(spec: OpSpec, selection: Selection, count: int) -> list[str]:
@@ -130,7 +140,14 @@ def _classes(operator: str, selection: Selection) -> list[str]:
         if not own <= there:
             found.append(name)
         there |= own
-    return found
+    return [*found, *_sizes(operator, selection)]
+
+
+def _sizes(operator: str, selection: Selection) -> list[str]:
+    """Every small number of channels."""
+    pairs = _pairs(operator, selection) if channels(operator) else []
+    rows = [one["row"] for _, one in pairs]
+    return [f"{operator}/{rows[n % len(rows)]}/size/{n}" for n in CHANNELS if rows and not selection.rows]
 
 
 def _runs(selection: Selection, kind: str) -> bool:

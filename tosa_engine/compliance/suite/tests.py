@@ -1,8 +1,9 @@
 """One test: a graph with feeds, made of its name and a seed.
 
 Names are `OPERATOR/ROW/aimed/3` (data that tell implementations apart), `OPERATOR/ROW/drawn/3` (random attributes,
-shapes and data), `OPERATOR/ROW/pair/3` (pairs of classes), `OPERATOR/ROW/OPERATOR.E2/error`,
-`OPERATOR/-/OPERATOR.R1/at`, `.../beyond` (a REQUIRE, `L1` or `rank.ARGUMENT` a level), and `graphs/int/-/3`.
+shapes and data), `OPERATOR/ROW/pair/3` (pairs of classes), `OPERATOR/ROW/size/7` (channels), `OPERATOR/ROW/corner/3`
+(numeric corners that random data seldom meet), `OPERATOR/ROW/OPERATOR.E2/error`, `OPERATOR/-/OPERATOR.R1/at`,
+`.../beyond` (a REQUIRE, `L1` or `rank.ARGUMENT` a level), and `graphs/int/-/3`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from ..cases.operators import case_of, draw_case
 from ..cases.plans import PLANS, unary
 from .aims import AIMS, FLAVOURS
 from .chains import chain
+from .corners import at_corners
 from .ends import to_the_ends
 from .limits import limited, of_rank
-from .pairs import pair
+from .pairs import pair, sized
 from .requires import at_require
 from .rules import broken
 
@@ -85,6 +87,10 @@ def _made(name: str, rng: random.Random, target: Target | None) -> Test:
         return Test(name, *aimed(operator, row, int(number), rng))
     if kind == "drawn":
         return Test(name, *small(operator, row, rng))
+    if kind == "corner":
+        return Test(name, *at_corners(operator, row, int(number)))
+    if kind == "size":
+        return Test(name, *sized(operator, int(number), rng.getrandbits(32), target))
     if kind == "pair":
         return Test(name, *pair(operator, int(number), rng.getrandbits(32), target))
     if number == "error":

@@ -39,7 +39,26 @@ OWN: Final[Mapping[str, Any]] = {
     "RESIZE": others.resize, "COND_IF": others.branches, "WHILE_LOOP": others.rounds, "POW": others.overflow,
 }  # fmt: skip
 # (operator, row or *, corner): why no use reaches it
-IMPOSSIBLE: Final[Mapping[tuple[str, str, str], str]] = {}
+_UNSIGNED: Final = "unsigned values of 16 bits, which have this zero point, don't go with 32 and 48 bits"
+IMPOSSIBLE: Final[Mapping[tuple[str, str, str], str]] = {
+    **{
+        ("CAST", f"{a}_{b}", "input: NaN"): "CAST.R1: what becomes an integer is not NaN"
+        for a in ("fp16", "bf16", "fp32")
+        for b in ("i8", "i16", "i32")
+    },
+    **{
+        ("POW", "*", f"{side}: {value}"): "POW.R3 and POW.R4: neither is NaN, both are finite"
+        for side in ("input1", "input2")
+        for value in ("NaN", "infinity", "-infinity")
+    },
+    ("POW", "*", "input1: -largest"): "POW.R1: the base isn't negative",
+    ("ABS", "i32", "input1: least"): "ABS.R1: its magnitude is no int32",
+    ("NEGATE", "i32_acci32", "input1: least"): "NEGATE.R1: its magnitude is no int32",
+    ("MATMUL", "fp16_fp32", "result: beyond the format"): "it takes more than 2^95 products of finite numbers",
+    ("RESCALE", "i16_i32", "input_zp: 32768"): _UNSIGNED,
+    ("RESCALE", "i32_i16", "output_zp: 32768"): _UNSIGNED,
+    ("RESCALE", "i48_i16", "output_zp: 32768"): _UNSIGNED,
+}
 
 
 @cache

@@ -10,6 +10,7 @@ from ....infer import infer
 from ....spec import TABLE
 from ....target import Target
 from ...cases.values import values
+from ...coverage.dimensions import COUNTS, universe
 from . import elementwise, moves, windows
 from .arrays import covering
 from .use import Use
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ....graph import Graph
     from ....types import Array
 
-__all__ = ["built", "covering", "pair"]
+__all__ = ["built", "channels", "covering", "pair", "sized"]
 
 BUILDERS: Mapping[str, Callable[[Use], None]] = {
     **dict.fromkeys(("CONV2D", "CONV3D", "DEPTHWISE_CONV2D"), windows.convolution),
@@ -37,10 +38,21 @@ def pair(operator: str, number: int, seed: int, target: Target | None = None) ->
     return built(operator, array[number % len(array)], seed)
 
 
-def built(operator: str, chosen: Mapping[str, str], seed: int) -> tuple[Graph, dict[str, Array]]:
-    """A use of the classes that were chosen for each dimension, with feeds."""
+def channels(operator: str) -> tuple[str, ...]:
+    """The dimensions of an operator that are numbers of channels."""
+    return tuple(name for name, classes in universe(operator).items() if classes == COUNTS and name != "elements")
+
+
+def sized(operator: str, size: int, seed: int, target: Target | None = None) -> tuple[Graph, dict[str, Array]]:
+    """A use with so many channels on all sides, which some implementations take another way for."""
+    array = covering(operator, target or Target())
+    return built(operator, {**array[size % len(array)], **dict.fromkeys(channels(operator), COUNTS[1])}, seed, size)
+
+
+def built(operator: str, chosen: Mapping[str, str], seed: int, size: int = 0) -> tuple[Graph, dict[str, Array]]:
+    """A use of the classes that were chosen for each dimension, with feeds; `size` is what 2 to 15 channels are."""
     spec = TABLE[operator]
-    use = Use(spec, chosen, np.random.default_rng(seed))
+    use = Use(spec, chosen, np.random.default_rng(seed), size)
     builder = BUILDERS.get(operator)
     if builder is None:
         axis = any(attribute.name == "axis" for attribute in spec.attributes)

@@ -33,8 +33,8 @@ TRIES: Final = 1000
 class Use:
     """`case` gets what is added; `feeds` the values of its inputs."""
 
-    def __init__(self, spec: OpSpec, chosen: Mapping[str, str], rng: np.random.Generator) -> None:
-        self.spec, self.chosen, self.rng = spec, chosen, rng
+    def __init__(self, spec: OpSpec, chosen: Mapping[str, str], rng: np.random.Generator, size: int = 0) -> None:
+        self.spec, self.chosen, self.rng, self.size = spec, chosen, rng, size
         self.row = spec.row(chosen["row"])
         self.case = Case(spec.name)
         self.feeds: dict[str, Array] = {}
@@ -48,6 +48,8 @@ class Use:
 
     def number(self, dimension: str, more: int = 3) -> int:
         """A number of the class chosen for a dimension; `more` stands for what has no other bound."""
+        if self.size and self.chosen[dimension] == "2 to 15":
+            return self.size
         return int(self.rng.choice(NUMBERS.get(self.chosen[dimension], (more,))))
 
     def dtype(self, argument: str) -> DType:
