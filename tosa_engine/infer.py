@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import ErrorIf, GraphError, LevelError, TosaEngineError, Unsupported, raise_all
@@ -58,9 +59,13 @@ def order(block: Block) -> list[Operator]:
 
 def regions_of(op: Operator) -> list[str]:
     """The names of the regions that an operator runs."""
-    attributes = TABLE[op.op].attributes if op.op in TABLE else ()
-    found = [op.attributes.get(a.name) for a in attributes if a.kind == "graph"]
+    found = [op.attributes.get(name) for name in _region_attributes(op.op)]
     return [name for name in found if isinstance(name, str)]
+
+
+@cache
+def _region_attributes(op: str) -> tuple[str, ...]:
+    return tuple(a.name for a in TABLE[op].attributes if a.kind == "graph") if op in TABLE else ()
 
 
 def callees_first(graph: Graph) -> list[tuple[Region, Block]]:

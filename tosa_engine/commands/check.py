@@ -56,6 +56,7 @@ class _Check:
         from ..check import validate
         from ..errors import UsageError
         from ..formats import format_of
+        from ..graph import without_collector
 
         if args.format == "json" and not args.ranges:
             raise UsageError("--format json needs --ranges")
@@ -70,9 +71,10 @@ class _Check:
             return 0
         passed = [f"{found.name} step {n}, {step.name}: {step.found}" for n, step in enumerate(source.steps(), 1)]
         warn(source.warnings)
-        graph = source.graph()
-        warn_of_version(graph, target)
-        validate(graph, target)
+        with without_collector():
+            graph = source.graph()
+            warn_of_version(graph, target)
+            validate(graph, target)
         if args.ranges:
             return _ranges(graph, args.format)
         for line in passed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 
+FEW: Final = 16  # addends of bf16 that are rounded one after the other
+
+
 def softmax(g: Writer, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """exp(x - max) / sum, over all `axes` together."""
+    """exp(x - max) / sum, over all `axes` together.
+
+    A sum of few bf16 is rounded to bf16 at each addition, as sums of that type are; one of more is rounded once.
+    """
     if len(axes) == 1 and x.dtype is types.fp32:
         return grouped(g, "softmax", x, axis=axes[0])
     most = x
@@ -28,8 +34,18 @@ def softmax(g: Writer, x: Tensor, axes: Sequence[int]) -> Tensor:
         most = g.reduce("REDUCE_MAX", most, axis)
     total = exponentials = g.unary("EXP", g.binary("SUB", x, most))
     for axis in axes:
-        total = g.reduce("REDUCE_SUM", total, axis)
+        total = _added(g, total, axis) if x.dtype is types.bf16 else g.reduce("REDUCE_SUM", total, axis)
     return division(g, exponentials, total)
+
+
+def _added(g: Writer, x: Tensor, axis: int) -> Tensor:
+    count = shape_of(x)[axis]
+    if count > FEW:
+        return g.reduce("REDUCE_SUM", x, axis)
+    total = g.section(x, axis, 0, 1)
+    for i in range(1, count):
+        total = g.binary("ADD", total, g.section(x, axis, i, 1))
+    return total
 
 
 def normalized(

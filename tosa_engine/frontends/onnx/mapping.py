@@ -159,7 +159,7 @@ class Scope:
             raise Unsupported(f"functions, branches and loops make more than {MOST_INNER} nodes")
         if self.defaults is not None:
             node = bodies.bound(node, self.defaults)
-        inputs = [self.find(name) if name else None for name in self._given(node)]
+        inputs = self._given(node)
         results = self._called(node, inputs)
         for name, value in zip(node.output, results, strict=False):
             if name and value is not None:
@@ -167,14 +167,11 @@ class Scope:
                 self.values[name] = found = model.within(self.prefix + name, value)
                 model.comes_from(found, label_of(node), inputs)
 
-    def _given(self, node: Any) -> list[str]:
-        for name in node.input:
-            if name:
-                try:
-                    self.find(name)
-                except KeyError:
-                    raise GraphError(f"reads '{name}', which nothing before it computes") from None
-        return list(node.input)
+    def _given(self, node: Any) -> list[Value | None]:
+        try:
+            return [self.find(name) if name else None for name in node.input]
+        except KeyError as missing:
+            raise GraphError(f"reads '{missing.args[0]}', which nothing before it computes") from None
 
     def _called(self, node: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
         """The results of a node: computed, mapped, or those of its body."""
@@ -189,12 +186,12 @@ class Scope:
         if its is not None and self.checked:
             signature.check_attributes(node, its)
             signature.check_inputs(node, its, inputs)
-        since, defaults = (its.since, its.defaults) if its is not None else (version, {})
-        given = {one.name: self._attribute(one) for one in node.attribute}
-        model.writer.begin(self.prefix + (node.output[0] if node.output else node.name))
-        call = Call(
-            model.writer, node.op_type, inputs, {**defaults, **given}, since, list(node.output), self
-        )  # fmt: skip
+        since, attributes = (its.since, its.defaults) if its is not None else (version, {})
+        if node.attribute:
+            attributes = {**attributes, **{one.name: self._attribute(one) for one in node.attribute}}
+        outputs = list(node.output)
+        model.writer.begin(self.prefix + (outputs[0] if outputs else node.name))
+        call = Call(model.writer, node.op_type, inputs, attributes, since, outputs, self)
         found = evaluator.evaluate(call, domain)
         if found is not None:
             self._make_room(found, inputs)

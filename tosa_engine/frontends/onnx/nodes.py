@@ -27,7 +27,8 @@ def needed(nodes: Sequence[Any], wanted: Iterable[str]) -> list[Any]:
         if not names.isdisjoint(node.output):
             found.append(node)
             names.update(node.input)
-            names.update(_captured(node))
+            if node.attribute:
+                names.update(_captured(node))
     return found[::-1]
 
 

@@ -154,7 +154,7 @@ def stored(call: Call, x: Tensor, scaling: Scaling, element: Element) -> Tensor:
     g, shape = call.g, shape_of(x)
     x = call.cast(x, types.fp32)
     scale, zero = _operands(call, scaling, shape)
-    steps = g.binary("MUL", x, scale)
+    steps = g.binary("MUL", x, scale) if scaling.is_known else lower.exact_division(g, x, scale)
     if scaling.is_known:
         zeros = scaling.arrays(shape)[1]
         if zeros.size == 1:
@@ -168,7 +168,7 @@ def stored(call: Call, x: Tensor, scaling: Scaling, element: Element) -> Tensor:
 
 
 def _operands(call: Call, scaling: Scaling, shape: Sequence[int]) -> tuple[Tensor, Tensor | None]:
-    """1 / scale as fp32 and the zero point as i32, as they broadcast."""
+    """1 / scale of a known scale, else the scale, as fp32, and the zero point as i32, as they broadcast."""
     g = call.g
     if scaling.is_known:
         scales, zeros = scaling.arrays(shape)
@@ -176,7 +176,7 @@ def _operands(call: Call, scaling: Scaling, shape: Sequence[int]) -> tuple[Tenso
         return inverse, g.const(zeros, types.i32, "zero_point") if zeros.any() else None
     scale = _placed(call, scaling, scaling.scale, shape, types.fp32)
     zero = scaling.zero_point
-    return g.unary("RECIPROCAL", scale), None if zero is None else _placed(call, scaling, zero, shape, types.i32)
+    return scale, None if zero is None else _placed(call, scaling, zero, shape, types.i32)
 
 
 def _placed(call: Call, scaling: Scaling, value: Value, shape: Sequence[int], dtype: types.DType) -> Tensor:
