@@ -17,6 +17,7 @@ from planted import FAULTS, UNREPORTED, Planted
 
 from tosa_engine import cli
 from tosa_engine.compliance.campaign import Budget, Campaign, Results, Settings, run
+from tosa_engine.compliance.judge import Status
 from tosa_engine.compliance.suite import Selection
 
 if TYPE_CHECKING:
@@ -58,12 +59,12 @@ def test_a_planted_fault_is_found_and_named(
 
 
 def test_faults_between_operators_are_found_in_chains(tmp_path: Path) -> None:
-    from tosa_engine.compliance.campaign import record, work
+    from tosa_engine.compliance.campaign import work
     from tosa_engine.compliance.campaign.failures import explain
 
     settings, door = Settings("wraps_before_clamp"), Planted("wraps_before_clamp")
     found = work.work(settings, [f"graphs/chain/-/{n}" for n in range(4)], door)
-    assert {one.status for one in found} > {record.Status.WRONG}
+    assert {one.status for one in found} > {Status.WRONG}
     (failure,) = explain(settings, found, tmp_path, door, None)
     assert failure.operators == ("RESCALE", "CLAMP")
     assert failure.elements <= 16
@@ -155,8 +156,12 @@ def test_a_program_and_its_page_of_results(engine: Path, capsys: pytest.CaptureF
     assert code == 0, capsys.readouterr().err
     assert "3 tests: 3 passed; see out/index.html" in capsys.readouterr().out
     assert {path.name for path in Path("out").iterdir()} == {
-        "index.html", "journal.jsonl", "junit.xml", "results.json", "results.md",
+        "coverage.json", "index.html", "journal.jsonl", "junit.xml", "results.json", "results.md",
     }  # fmt: skip
+    assert json.loads(Path("out/results.json").read_text())["coverage"]["rows"] == {"seen": 5, "there": 389}
+    page = Path("out/index.html").read_text(encoding="utf-8")
+    assert "<h2>Coverage</h2>" in page
+    assert "5 of 389" in page
     assert ET.parse("out/junit.xml").getroot().find("testsuite").attrib["tests"] == "3"  # type: ignore[union-attr]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..compliance.campaign import Campaign, Record, Results
+    from ..compliance.coverage import Coverage
 
 EVERY = 200  # tests between two lines of progress
 
@@ -157,10 +158,17 @@ def _coverage(args: argparse.Namespace) -> int:
         found = survey.of_suite(selection, args.seed, names, _counted)
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "coverage.json").write_text(json.dumps(tables.as_data(found), indent=1) + "\n", encoding="utf-8")
+    _kept(found, folder)
     say(*tables.as_text(found).splitlines())
     say(f"{tables.headline(found)}; what is missing is in {folder / 'coverage.json'}")
     return 0
+
+
+def _kept(coverage: Coverage, folder: Path) -> None:
+    """All that was seen and all that wasn't."""
+    from ..compliance.coverage import tables
+
+    (folder / "coverage.json").write_text(json.dumps(tables.as_data(coverage), indent=1) + "\n", encoding="utf-8")
 
 
 def _counted(tests: int) -> None:
@@ -185,6 +193,8 @@ def write(results: Results, folder: Path) -> None:
         ("junit.xml", pages.as_junit(results)), ("index.html", pages.as_html(results)),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
+    if results.coverage is not None:
+        _kept(results.coverage, folder)
 
 
 def _against(results: Results, path: Path) -> int:

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..coverage import Coverage, unpacked
 from ..suite import schedule
 from . import workers
 from .failures import explain
@@ -60,12 +61,22 @@ def run(
     finally:
         journal.close()
     records = [journal.done[name] for name in names if name in journal.done]
-    results = Results(campaign.settings.described(), records)
+    results = Results(campaign.settings.described(), records, coverage=_coverage(campaign.settings, records))
     seconds = campaign.budget.seconds
     until = None if seconds is None else started + seconds
     results.failures = explain(campaign.settings, records, campaign.folder, campaign.door, until)
     close(campaign.settings)
     return results
+
+
+def _coverage(settings: Settings, records: Sequence[Record]) -> Coverage:
+    """What all tests exercised that the implementation took part in."""
+    found = Coverage(settings.selection.target)
+    for record in records:
+        if record.covered:
+            found.seen |= unpacked(record.covered)
+            found.tests += 1
+    return found
 
 
 def _worked(campaign: Campaign, batches: Iterator[Sequence[str]]) -> Iterator[list[Record]]:

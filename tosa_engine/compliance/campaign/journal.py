@@ -45,7 +45,7 @@ class Journal:
     def add(self, records: Sequence[Record]) -> None:
         for record in records:
             self.done[record.name] = record
-            self.stream.write(json.dumps(record.data()) + "\n")
+            self.stream.write(json.dumps(record.data() | {"covered": record.covered}) + "\n")
         self.stream.flush()
 
     def close(self) -> None:

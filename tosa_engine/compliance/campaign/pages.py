@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from ...text import shown
+from ..coverage import tables
 from ..judge import Status
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def as_markdown(results: Results) -> str:
     for (operator, row), counts in results.by_row().items():
         cells = " | ".join(str(counts[name] or "") for name in COLUMNS)
         lines.append(f"| {operator} | {row} | {counts.total()} | {cells} |")
+    if results.coverage is not None:
+        lines += ["", "## Coverage", "", tables.as_markdown(results.coverage).rstrip()]
     return "\n".join(lines) + "\n"
 
 
@@ -124,6 +127,8 @@ def as_html(results: Results) -> str:
         title = f"{failure.name.split('/')[0]}: {failure.status}"
         body.append(f"<article><h3>{escape(title)}</h3><dl>{items}</dl></article>")
     body += ["<h2>Operators and rows</h2>", _table(results)]
+    if results.coverage is not None:
+        body += ["<h2>Coverage</h2>", tables.as_html(results.coverage)]
     body.append(f"<details><summary>Settings</summary><p><code>{escape(settings)}</code></p></details>")
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Compliance</title>'
     page = f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>'

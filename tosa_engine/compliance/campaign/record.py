@@ -6,20 +6,26 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..coverage import tables
 from ..judge import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..coverage import Coverage
+
 
 @dataclass(frozen=True)
 class Record:
-    """One test. `text` says what is wrong; `label` is the rule that the graph breaks; `operators` are in the graph."""
+    """One test. `text` says what is wrong; `label` is the rule that the graph breaks; `covered` is what it exercised
+    (`coverage.packed`), which the journal keeps.
+    """
 
     name: str
     status: Status
     text: str = ""
     label: str = ""
+    covered: str = ""
 
     @property
     def operator(self) -> str:
@@ -41,7 +47,8 @@ class Record:
 
     @classmethod
     def of(cls, data: dict[str, str]) -> Record:
-        return cls(data["name"], Status(data["status"]), data.get("text", ""), data.get("label", ""))
+        status = Status(data["status"])
+        return cls(data["name"], status, data.get("text", ""), data.get("label", ""), data.get("covered", ""))
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Results:
     settings: dict[str, object]
     records: list[Record]
     failures: list[Failure] = field(default_factory=list)
+    coverage: Coverage | None = None
 
     @property
     def good(self) -> bool:
@@ -91,6 +99,7 @@ class Results:
         return {
             "settings": self.settings,
             "counts": dict(sorted(self.counts().items())),
+            "coverage": {} if self.coverage is None else tables.totals(self.coverage),
             "failures": [failure.data() for failure in self.failures],
             "tests": [record.data() for record in self.records],
         }

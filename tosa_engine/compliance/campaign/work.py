@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..coverage import look, packed
 from ..doors import open_door
 from ..judge import Status, try_out
 from ..suite import fits, make
@@ -54,7 +55,10 @@ def one(settings: Settings, name: str, door: Door) -> Record:
     found = tried(settings, door)(test.graph, test.feeds)
     if found.status is Status.HUNG:  # a busy machine is no fault of the engine
         found = tried(settings, door)(test.graph, test.feeds)
-    return Record(name, found.status, found.text if found.status is not Status.PASSED else "", found.label)
+    covered = ""
+    if found.status is not Status.UNSUPPORTED:
+        covered = packed(look(test.graph, test.feeds, target), target)
+    return Record(name, found.status, found.text if found.status is not Status.PASSED else "", found.label, covered)
 
 
 def tried(settings: Settings, door: Door) -> Callable[[Graph, dict[str, Array]], Judgement]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .measure import KINDS, Coverage, Item, items, look
+from .measure import KINDS, Coverage, Item, items, look, packed, unpacked
 
-__all__ = ["KINDS", "Coverage", "Item", "items", "look"]
+__all__ = ["KINDS", "Coverage", "Item", "items", "look", "packed", "unpacked"]

@@ -6,10 +6,14 @@ sent and added up: rows, classes, pairs of classes, labels, numeric corners, seg
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from ... import oracle
 from ...errors import RequireViolation, TosaEngineError
@@ -124,6 +128,19 @@ class Coverage:
     def _of(self, kind: str, operator: str) -> list[tuple[Item, int]]:
         known = within(self.target)
         return [one for one in known if one[0].kind == kind and operator in ("", one[0].operator)]  # fmt: skip
+
+
+def packed(seen: set[int], target: Target) -> str:
+    """Numbers of items as a short text."""
+    bits = np.zeros(len(items(target.version)), np.bool_)
+    bits[list(seen)] = True
+    return b64encode(zlib.compress(np.packbits(bits).tobytes())).decode()
+
+
+def unpacked(text: str) -> set[int]:
+    """The numbers that `packed` was given."""
+    bits = np.unpackbits(np.frombuffer(zlib.decompress(b64decode(text)), np.uint8))
+    return set(np.flatnonzero(bits).tolist())
 
 
 def look(graph: Graph, feeds: Mapping[str, Array] | None, target: Target) -> set[int]:

@@ -73,12 +73,17 @@ def holes(coverage: Coverage, kinds: Sequence[str] = KINDS) -> dict[str, dict[st
     return found
 
 
+def totals(coverage: Coverage) -> dict[str, dict[str, int]]:
+    """By kind how many were seen, and how many there are."""
+    return {kind: dict(zip(("seen", "there"), coverage.share(kind), strict=True)) for kind in KINDS}
+
+
 def as_data(coverage: Coverage) -> dict[str, Any]:
     """For JSON."""
     return {
         "tests": coverage.tests,
         "unread": coverage.unread,
-        "kinds": {kind: dict(zip(("seen", "there"), coverage.share(kind), strict=True)) for kind in KINDS},
+        "kinds": totals(coverage),
         "operators": {
             operator: {kind: coverage.share(kind, operator) for kind in KINDS} for operator in operators(coverage)
         },
