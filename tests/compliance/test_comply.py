@@ -295,3 +295,42 @@ def test_the_drop_in_has_the_reference_models_files_and_exit_codes(
     assert main(["--test_desc", str(tmp_path / "nothing.json")]) == 3
     assert main([]) == 3
     assert "no graph" in capsys.readouterr().err
+
+
+def test_the_drop_in_writes_the_bounds_of_inexact_round(tmp_path: Path) -> None:
+    """With --precise_mode 1, as Arm's runner asks it: least and greatest; both ends by the exact interval."""
+    import numpy as np
+
+    from tosa_engine import serialize
+    from tosa_engine.builder import Builder
+    from tosa_engine.compare.rounding import inexact_interval
+    from tosa_engine.compliance.reference import main
+    from tosa_engine.types import i8, i32
+
+    values = np.array([4, -4, 6, 2**31 - 1, -(2**31), 20, 3, 1003], np.int32)
+    multiplier, shift, zero = 1 << 30, 33, -3
+    made = Builder()
+    numbers = [
+        np.array([multiplier], np.int32),
+        np.array([shift], np.int8),
+        np.zeros(1, np.int32),
+        np.array([zero], np.int8),
+    ]
+    modes = {"scale32": True, "rounding_mode": "INEXACT_ROUND", "per_channel": False}
+    signs = {"input_unsigned": False, "output_unsigned": False}
+    made.output(
+        made.op("RESCALE", made.input(i32, (8,), "input"), *numbers, dtype=i8, output="output", **modes, **signs)
+    )
+    serialize.write(made.graph(), tmp_path / "test.tosa")
+    np.save(tmp_path / "input.npy", values)
+    description = {
+        "tosa_file": "test.tosa", "ifm_name": ["input"], "ifm_file": ["input.npy"], "ofm_name": ["output"],
+        "ofm_file": ["result.npy"], "test_requirements": {"bounds_file_required": True},
+    }  # fmt: skip
+    (tmp_path / "desc.json").write_text(json.dumps(description), encoding="utf-8")
+    assert main(["--test_desc", str(tmp_path / "desc.json"), "--precise_mode", "1"]) == 0
+    ends = np.clip([inexact_interval(int(value), multiplier, shift, zero) for value in values], -128, 127).tolist()
+    assert np.load(tmp_path / "result.npy").tolist() == [least for least, _ in ends]
+    assert np.load(tmp_path / "bounds_result.npy").tolist() == [most for _, most in ends]
+    assert main(["--test_desc", str(tmp_path / "desc.json")]) == 0
+    assert np.load(tmp_path / "result.npy").tolist() != [least for least, _ in ends]

@@ -111,7 +111,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.compliance": (
-        ("accuracy", "cases", "coverage", "description", "doors", "engines", "report", "resident"),
+        ("accuracy", "cases", "coverage", "description", "doors", "engines", "inexact", "report", "resident"),
         ("judge", "reference", "runner", "suite"),
         ("known", "shrink", "survey"),
         ("campaign",),

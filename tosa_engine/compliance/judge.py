@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import check, oracle
-from ..compare.rounding import inexact_interval
 from ..errors import GraphError, Problems, RequireViolation
 from ..infer import infer
 from ..spec import bind_operator
 from ..types import holds_floats
 from . import accuracy
 from .doors import Answer, Ending
+from .inexact import as_numbers, inexact_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -203,27 +203,10 @@ def shown_difference(differs: Array, got: Array, wanted: Array) -> str:
 
 def _outside(call: Call, values: Mapping[str, Array], got: Array) -> str:
     """What is outside of the intervals of INEXACT_ROUND."""
-    shape = got.shape
-    value = _unsigned(values[call.tensor("input").name], call.input_unsigned)
-    zero_in, zero_out = (
-        int(_unsigned(values[call.tensor(f"{side}_zp").name], call[f"{side}_unsigned"])[0])
-        for side in ("input", "output")
-    )
-    multiplier, shift = (values[call.tensor(name).name].astype(np.int64) for name in ("multiplier", "shift"))
-    low, high = call.out_t.minimum, call.out_t.maximum
-    if call.output_unsigned:
-        low, high = 0, (1 << call.out_t.bits) - 1
-    found = _unsigned(got, call.output_unsigned)
-    for index in np.ndindex(shape):
-        channel = index[-1] if call.per_channel else 0
-        ends = inexact_interval(int(value[index]) - zero_in, int(multiplier[channel]), int(shift[channel]), zero_out)
-        least, most = (min(max(end, low), high) for end in ends)
-        if not least <= int(found[index]) <= most:
-            return f"element {list(index)} is {found[index]}, INEXACT_ROUND allows {least} .. {most}"
-    return ""
-
-
-def _unsigned(array: Array, unsigned: bool) -> Array:
-    if unsigned:
-        return array.view(np.dtype(f"uint{array.dtype.itemsize * 8}")).astype(np.int64)
-    return array.astype(np.int64)
+    least, most = inexact_ends(call, values)
+    found = as_numbers(got, call.output_unsigned)
+    outside = (found < least) | (found > most)
+    if not outside.any():
+        return ""
+    index = tuple(int(i) for i in np.argwhere(outside)[0]) if outside.ndim else ()
+    return f"element {list(index)} is {found[index]}, INEXACT_ROUND allows {least[index]} .. {most[index]}"

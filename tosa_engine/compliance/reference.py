@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from .. import arrays, check, oracle, serialize
 from ..errors import DataError, TosaEngineError, UsageError, Verdict, verdict_of
 from ..infer import infer
-from ..spec import macs_of
+from ..spec import bind_operator, macs_of
 from ..target import LEVELS, Target
 from ..text import say
 from ..types import of_bits
+from .inexact import inexact_ends
 from .resident import SERVE, SLOT, Server, start
 
 if TYPE_CHECKING:
@@ -125,10 +126,39 @@ def _run(args: argparse.Namespace) -> int:
             raise DataError(f"{read / file}: {problem.strerror}") from None
         feeds[name] = of_bits(stored, formats[name]) if name in formats else stored
     outputs = _outputs(graph, feeds, target)
+    if args.precise_mode and described.get("test_requirements", {}).get("bounds_file_required"):
+        outputs = _with_bounds(
+            graph, feeds, outputs, dict(zip(described["ofm_name"], described["ofm_file"], strict=True)), written
+        )
     if args.output_tensors:
         for name, file in zip(described["ofm_name"], described["ofm_file"], strict=True):
             arrays.write(written / file, {name: outputs[name]})
     return 0
+
+
+def _with_bounds(
+    graph: Graph, feeds: dict[str, Array], outputs: dict[str, Array], files: dict[str, str], folder: Path
+) -> dict[str, Array]:
+    """Of RESCALE with INEXACT_ROUND the least that it may give as the output, and the greatest in a file of its own, as
+    Arm's checker has it.
+    """
+    shown = graph.copy()
+    infer(shown)
+    values = {t.name: t.data for t in shown.main.tensors.values() if t.data is not None} | feeds
+    found = dict(outputs)
+    for op in shown.main.operators:
+        name = op.outputs[0]
+        if op.op != "RESCALE" or op.attributes["rounding_mode"] != "INEXACT_ROUND" or name not in files:
+            continue
+        if not all(one in values for one in op.inputs):
+            raise UsageError(f"'{name}': bounds are for a RESCALE of an input of the graph")
+        least, most = (
+            end.astype(outputs[name].dtype) for end in inexact_ends(bind_operator(op, shown.main, shown), values)
+        )
+        found[name] = least
+        path = folder / files[name]
+        arrays.write(path.with_name(f"bounds_{path.name}"), {name: most})
+    return found
 
 
 def _outputs(graph: Graph, feeds: dict[str, Array], target: Target) -> dict[str, Array]:
