@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tosa_engine.formats import read_hints, write_hints
+    from tosa_engine.journal import Journal
     from tosa_engine.qparams import sidecar
     from tosa_engine.qparams.arrays import dequantize_array, quantize_array
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from .calibration.methods import Method
     from .calibration.range_rules import RangeRule
     from .improve.post_training import Options, Result, quantize_from_samples
-    from .journal import Journal
     from .legalize.layers import LayerRule
     from .legalize.multiplier import MULTIPLIER_VERSION
     from .legalize.quantize import Report, quantize
@@ -44,7 +44,7 @@ _HOMES = {
     "quant.calibration.methods": ("Method",),
     "quant.calibration.range_rules": ("RangeRule",),
     "quant.improve.post_training": ("Options", "Result", "quantize_from_samples"),
-    "quant.journal": ("Journal",),
+    "tosa_engine.journal": ("Journal",),
     "quant.legalize.layers": ("LayerRule",),
     "quant.legalize.multiplier": ("MULTIPLIER_VERSION",),
     "quant.legalize.quantize": ("Report", "quantize"),

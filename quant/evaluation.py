@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tosa_engine.cluster import Completion, connected
 from tosa_engine.errors import DataError
 from tosa_engine.memory import allowed, limited
 from tosa_engine.runtime.real import real, stored
 from tosa_engine.runtime.session import Session
 
-from .calibration.distributed import CHUNK, connect, in_order_of_completion
+from .calibration.distributed import CHUNK
 from .metrics import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tosa_engine.graph import Graph
+    from tosa_engine.journal import Journal
     from tosa_engine.runtime.ports import Port
     from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
-    from .journal import Journal
     from .metrics import Metric, Targets
 
     Outputs = list[Array]
@@ -80,19 +81,14 @@ class Evaluator:
         Raises UsageError without dask.distributed or a scheduler there.
         """
         missing = self.missing(journal)
-        client = connect(scheduler, workers)
-        try:
+        with connected("--engine dask", scheduler, workers) as client:
             shared = client.scatter((self.graph, self.samples), broadcast=True, hash=False)
             chunks = [missing[i : i + CHUNK] for i in range(0, len(missing), CHUNK)]
             futures = [client.submit(_chunk, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]
-            for found in in_order_of_completion(futures):
+            for found in Completion(futures):
                 for number, outputs in found:
                     _keep(journal, number, outputs)
                 yield len(found)
-        finally:
-            client.close()
-            if scheduler is None:
-                client.cluster.close()
 
     def result(self, journal: Journal) -> Evaluation:
         """Of the outputs that the journal keeps: of all samples."""

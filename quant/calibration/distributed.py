@@ -7,16 +7,16 @@ that dies costs its unfinished chunks, which dask gives to another.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tosa_engine.errors import UsageError
+from tosa_engine.cluster import Completion, connected
 from tosa_engine.memory import allowed, limited
 
 from . import records
 from .observe import collect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tosa_engine.graph import Graph
     from tosa_engine.samples.arrays import Samples
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .records import Statistics
 
 CHUNK: Final = 16
-PATIENCE: Final = "10s"
 
 
 def collect_distributed(
@@ -46,45 +45,15 @@ def collect_distributed(
         UsageError: dask.distributed isn't installed, or there is no scheduler at the address.
         DataError: as `Collector.add`.
     """
-    client = connect(scheduler, workers)
-    try:
+    with connected("--engine dask", scheduler, workers) as client:
         shared = client.scatter((graph, samples), broadcast=True, hash=False)
         chunks = [list(numbers[i : i + CHUNK]) for i in range(0, len(numbers), CHUNK)]
         futures = [client.submit(_count, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]
-        for text in in_order_of_completion(futures):
+        for text in Completion(futures):
             part = records.from_text(text, "a worker's statistics")
             part.data = statistics.data
             statistics.add(part)
             seen(part.samples)
-    finally:
-        client.close()
-        if scheduler is None:
-            client.cluster.close()
-
-
-def connect(scheduler: str | None, workers: int | None) -> Any:
-    """A client of a running scheduler, or of processes on this machine."""
-    try:
-        import distributed
-    except ImportError:
-        raise UsageError("--engine dask needs dask.distributed; try: pip install 'tosa-engine[distributed]'") from None
-    if scheduler is None:
-        cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True
-        )
-        return distributed.Client(cluster)
-    try:
-        return distributed.Client(scheduler, timeout=PATIENCE)
-    except OSError as problem:
-        raise UsageError(f"no dask scheduler answers at {scheduler}: {problem}") from problem
-
-
-def in_order_of_completion(futures: list[Any]) -> Iterator[Any]:
-    """What each gives, as it comes."""
-    import distributed
-
-    for future in distributed.as_completed(futures):
-        yield future.result()
 
 
 def _count(shared: tuple[Graph, Samples], numbers: Sequence[int], most: int | None) -> str:

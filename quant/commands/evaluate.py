@@ -47,9 +47,9 @@ class _Evaluate:
     def run(self, args: argparse.Namespace) -> int:
         from tosa_engine.commands.samples import check_data, samples_of
         from tosa_engine.files import write_atomically
+        from tosa_engine.journal import Journal
 
         from ..evaluation import Evaluator
-        from ..journal import Journal
 
         _check(args)
         check_data(args)

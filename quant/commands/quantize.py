@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import argparse
 
     from tosa_engine.graph import Graph
+    from tosa_engine.journal import Journal
 
     from ..calibration.records import Statistics
-    from ..journal import Journal
 
 
 class _Quantize:

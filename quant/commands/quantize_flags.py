@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tosa_engine.graph import Graph
+    from tosa_engine.journal import Journal
     from tosa_engine.samples.arrays import Samples
     from tosa_engine.types import Array
 
     from ..improve.post_training import Options, Result
-    from ..journal import Journal
     from ..legalize.layers import LayerRule
 
 RECORD = ".config.json"
@@ -135,9 +135,10 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str, Journal]
     """The float network, the integer network by the methods that were asked for, the record of it, and the journal of
     its finished layers; what was resolved and done is printed.
     """
+    from tosa_engine.journal import Journal
+
     from ..calibration.observe import digest
     from ..improve.post_training import quantize_from_samples
-    from ..journal import Journal
 
     path = journal_path(args)
     graph = float_graph(args)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ..journal import Journal
+    from tosa_engine.journal import Journal
 
 SUFFIX: Final = ".journal"
 

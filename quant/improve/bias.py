@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tosa_engine.errors import UsageError
+from tosa_engine.journal import Journal
 from tosa_engine.spec import traits_of
 
-from ..journal import Journal
 from ..legalize.weights import own_constant
 from ..pieces import Pieces, Plans
 from .runs import ChangingNetwork, decibels_gained, distance, held_back, judged_tensors, runs_of, subgraph_for

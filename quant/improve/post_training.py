@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import TosaEngineError, UsageError, raise_all
+from tosa_engine.journal import Journal
 
 from ..calibration.calibrate import Scheme, attach, resolved
 from ..calibration.given import Given
 from ..calibration.lints import of_statistics
 from ..calibration.observe import collect
-from ..journal import Journal
 from ..legalize import wider
 from ..legalize.layers import LayerRule, described, layers_of, stay_float
 from ..legalize.quantize import Report, prepared, quantize

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tosa_engine.journal import Journal
 from tosa_engine.spec import TABLE, traits_of
 
-from ..journal import Journal
 from ..legalize.weights import (
     LEVELS,
     channel_axis,

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosa_engine.errors import DataError
+from tosa_engine.journal import Journal
 from tosa_engine.passes import dead_code
 
 from ..calibration.calibrate import attach
 from ..calibration.observe import collect
-from ..journal import Journal
 from ..legalize.quantize import prepared
 from ..pieces import Pieces, Plans
 from .channels import channels_of, scale

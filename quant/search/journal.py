@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from tosa_engine.errors import TosaEngineError
+from tosa_engine.journal import Journal
 
-from ..journal import Journal
 from ..legalize.refusals import is_refusal
 from ..metrics import Reading, Score
 

@@ -100,6 +100,21 @@ def test_the_same_seed_gives_the_same_file_after_a_kill(tmp_path: Path) -> None:
     assert run(campaign, resume=True).data() == whole
 
 
+def test_a_budget_of_time_is_held_within_batches_and_while_shrinking(tmp_path: Path) -> None:
+    class Slow(Planted):
+        def run(self, graph: Any, feeds: Any) -> Any:
+            time.sleep(0.1)
+            return super().run(graph, feeds)
+
+    begun = time.monotonic()
+    campaign = Campaign(
+        Settings("slow", Selection(("AVG_POOL2D",))), Budget(seconds=0.6), tmp_path, door=Slow("pool_zero_point")
+    )
+    results = run(campaign)
+    assert time.monotonic() - begun < 1.5
+    assert 1 <= len(results.records) <= 6
+
+
 ENGINE = """
 import sys, time
 from tosa_engine import check, oracle, serialize

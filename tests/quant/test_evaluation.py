@@ -11,10 +11,10 @@ import pytest
 from nets import Net
 
 from quant.evaluation import Evaluator
-from quant.journal import Journal
 from quant.metrics import parse, read_targets
 from tosa_engine import serialize, types
 from tosa_engine.graph import QParams
+from tosa_engine.journal import Journal
 from tosa_engine.samples.arrays import array_samples
 
 if TYPE_CHECKING:

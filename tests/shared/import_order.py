@@ -57,6 +57,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.formats", "tosa_engine.graph", "tosa_engine.passes", "tosa_engine.serialize"},
     "tosa_engine.arrays": FOUNDATION,
     "tosa_engine.files": set(),
+    "tosa_engine.journal": {"tosa_engine.errors", "tosa_engine.files"},
+    "tosa_engine.cluster": {"tosa_engine.errors"},
     "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
     "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays", "tosa_engine.plugins"},
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
@@ -67,7 +69,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.runtime": RUN | {"tosa_engine.serialize"},
     "tosa_engine.compliance": RUN
     | {"tosa_engine.lower"}
-    | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"},
+    | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"}
+    | {"tosa_engine.cluster", "tosa_engine.journal"},
     "tosa_engine.profiling": RUN | {"tosa_engine.runtime", "tosa_engine.builder"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
@@ -129,7 +132,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "quant": (
-        ("journal", "pieces", "ranges"),
+        ("pieces", "ranges"),
         ("metrics",),
         ("legalize",),
         ("calibration",),

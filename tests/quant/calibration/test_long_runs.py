@@ -106,9 +106,9 @@ def test_dask_gives_the_same_bytes_though_a_worker_is_killed() -> None:
 
 def test_an_address_without_a_scheduler_is_named(command: Callable, tmp_path: Path, monkeypatch: object) -> None:
     pytest.importorskip("distributed", reason="extra 'distributed' isn't installed")
-    from quant.calibration import distributed
+    from tosa_engine import cluster
 
-    monkeypatch.setattr(distributed, "PATIENCE", "0.2s")
+    monkeypatch.setattr(cluster, "PATIENCE", "0.2s")
     line = ["calibrate", MODEL, "--data", DATA, "-o", tmp_path / "g.quant"]
     done = command(*line, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
     assert done.code == 2

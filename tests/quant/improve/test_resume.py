@@ -11,9 +11,9 @@ from quant_tools import Floats
 
 from quant.improve import bias, rounding, trial
 from quant.improve.post_training import Options, quantize_from_samples
-from quant.journal import Journal
 from tosa_engine import serialize
 from tosa_engine.errors import DataError
+from tosa_engine.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

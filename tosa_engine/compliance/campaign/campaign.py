@@ -7,20 +7,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...errors import UsageError
+from ...journal import Journal
 from ..coverage import Coverage, unpacked
 from ..suite import schedule
 from . import workers
 from .failures import explain
-from .journal import Journal
-from .record import Results
+from .record import Record, Results
 from .work import close
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ..doors import Door
-    from .record import Record
     from .settings import Budget, Settings
 
 BATCH = 8
@@ -45,27 +45,27 @@ def run(
 ) -> Results:
     """All results, in the order of the schedule; `told` hears of each test as it ends.
 
-    What is finished is in the folder's journal, whatever happens.
+    What is finished is in the folder's journal, whatever happens. A budget of time ends with the test, or the step of
+    shrinking, that runs then.
     """
     started = time.monotonic()
     campaign.settings.check()
     campaign.folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(campaign.folder / "journal.jsonl", campaign.settings, resume=resume)
+    journal, done = _begun(campaign, resume=resume)
+    seconds, names = campaign.budget.seconds, list[str]()
+    last = None if seconds is None else time.time() + seconds * FOR_TESTS
     try:
-        names = list[str]()
-        batches = _batches(campaign, journal, names, started)
-        for records in _worked(campaign, batches):
-            journal.add(records)
-            for number, record in enumerate(records, len(journal.done) - len(records) + 1):
-                told(number, record)
+        for records in _worked(campaign, _batches(campaign, done, names, last), last):
+            for record in records:
+                done[record.name] = record
+                journal.put(record.name, record.data() | {"covered": record.covered})
+                told(len(done), record)
+        records = [done[name] for name in names if name in done]
+        results = Results(campaign.settings.described(), records, coverage=_coverage(campaign.settings, records))
+        until = None if seconds is None else started + seconds
+        results.failures = explain(campaign.settings, records, campaign.folder, campaign.door, until)
     finally:
-        journal.close()
-    records = [journal.done[name] for name in names if name in journal.done]
-    results = Results(campaign.settings.described(), records, coverage=_coverage(campaign.settings, records))
-    seconds = campaign.budget.seconds
-    until = None if seconds is None else started + seconds
-    results.failures = explain(campaign.settings, records, campaign.folder, campaign.door, until)
-    close(campaign.settings)
+        close(campaign.settings)
     return results
 
 
@@ -79,23 +79,37 @@ def _coverage(settings: Settings, records: Sequence[Record]) -> Coverage:
     return found
 
 
-def _worked(campaign: Campaign, batches: Iterator[Sequence[str]]) -> Iterator[list[Record]]:
+def _begun(campaign: Campaign, *, resume: bool) -> tuple[Journal, dict[str, Record]]:
+    """The folder's journal, and what it has of this run."""
+    path = campaign.folder / "journal.jsonl"
+    if resume and not path.exists():
+        raise UsageError(f"--resume: there is no {path}; the first run makes it")
+    journal = Journal(path, {"work": "comply", **campaign.settings.described()}, resume=resume)
+    done = {}
+    for name in journal:
+        with journal.reading(name):
+            done[name] = Record.of(journal.get(name))
+    return journal, done
+
+
+def _worked(campaign: Campaign, batches: Iterator[Sequence[str]], last: float | None) -> Iterator[list[Record]]:
     if campaign.dask:
-        return workers.dask(campaign.settings, batches, campaign.address)
+        return workers.dask(campaign.settings, batches, campaign.address, campaign.jobs, last)
     if campaign.jobs > 1 and campaign.door is None:
-        return workers.processes(campaign.settings, batches, campaign.jobs)
-    return workers.here(campaign.settings, batches, campaign.door)
+        return workers.processes(campaign.settings, batches, campaign.jobs, last)
+    return workers.here(campaign.settings, batches, campaign.door, last)
 
 
-def _batches(campaign: Campaign, journal: Journal, names: list[str], started: float) -> Iterator[Sequence[str]]:
+def _batches(
+    campaign: Campaign, done: Mapping[str, Record], names: list[str], last: float | None
+) -> Iterator[Sequence[str]]:
     """Names that aren't done, while the budget lasts; all names, done or not, are added to `names`."""
-    budget = campaign.budget
     found: list[str] = []
-    for name in itertools.islice(schedule(campaign.settings.selection), budget.tests):
-        if budget.seconds is not None and time.monotonic() - started > budget.seconds * FOR_TESTS:
+    for name in itertools.islice(schedule(campaign.settings.selection), campaign.budget.tests):
+        if last is not None and time.time() > last:
             break
         names.append(name)
-        if name not in journal.done:
+        if name not in done:
             found.append(name)
         if len(found) == BATCH:
             yield found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -47,12 +48,12 @@ def explain(
             kinds[record.kind].append(record)
     ordered = sorted(kinds.values(), key=lambda same: same[0].operator == "graphs")[:MOST_KINDS]
     found: list[Failure] = []
+    last = math.inf if until is None else until
     for same in ordered:
-        late = until is not None and time.monotonic() > until
-        if late:
+        if time.monotonic() > last:
             found.append(Failure(same[0].name, same[0].status.value, same[0].text, "", (), 0, "", len(same)))
             continue
-        small = _small(settings, same, folder, door)
+        small = _small(settings, same, folder, door, last)
         if same[0].operator == "graphs" and any(
             one.operators == small.operators and one.status == small.status for one in found
         ):
@@ -61,19 +62,19 @@ def explain(
     return found
 
 
-def _small(settings: Settings, same: Sequence[Record], folder: Path, door: Door | None) -> Failure:
+def _small(settings: Settings, same: Sequence[Record], folder: Path, door: Door | None, until: float) -> Failure:
     if same[0].status is not Status.HUNG or door is not None:
-        return _shrunk(settings, same, folder, door or door_of(settings))
+        return _shrunk(settings, same, folder, door or door_of(settings), until)
     limits = replace(settings.limits, seconds=min(settings.limits.seconds, HANG_SECONDS))
     with TemporaryDirectory(prefix="tosa-shrink-") as place:
         impatient = open_door(settings.engine, Path(place), settings.files, limits)
         try:
-            return _shrunk(settings, same, folder, impatient)
+            return _shrunk(settings, same, folder, impatient, until)
         finally:
             impatient.close()
 
 
-def _shrunk(settings: Settings, same: Sequence[Record], folder: Path, door: Door) -> Failure:
+def _shrunk(settings: Settings, same: Sequence[Record], folder: Path, door: Door, until: float) -> Failure:
     first, judged = same[0], tried(settings, door)
     test = make(first.name, settings.seed, settings.selection.target)
     found = judged(test.graph, test.feeds)
@@ -81,9 +82,9 @@ def _shrunk(settings: Settings, same: Sequence[Record], folder: Path, door: Door
     if found.status is not first.status:
         text = f"{first.text}; not again when it was run alone"
         return Failure(first.name, status, text, "not the same each time", (), 0, "", len(same))
-    probe = Probe(judged, settings.selection.target, found, test.graph)
+    probe = Probe(judged, settings.selection.target, found, test.graph, until)
     graph, feeds = shrink(test.graph, test.feeds, probe)
-    cause = _cause(settings, same, door) or suspicion(graph, feeds, probe.last, door)
+    cause = _cause(settings, same, door, until) or suspicion(graph, feeds, probe.last, door, until)
     kept = keep(settings, graph, feeds, folder / "failures" / first.name.replace("/", "-"))
     operators = tuple(op.op for op in graph.main.operators if op.inputs)
     elements = smallest(graph, feeds)
@@ -92,16 +93,18 @@ def _shrunk(settings: Settings, same: Sequence[Record], folder: Path, door: Door
     )
 
 
-def _cause(settings: Settings, same: Sequence[Record], door: Door) -> list[str]:
+def _cause(settings: Settings, same: Sequence[Record], door: Door, until: float) -> list[str]:
     """What explains the values of several tests of a kind: all of them have more to tell than the small one."""
     if same[0].status is not Status.WRONG:
         return []
     shared: list[str] = []
     for record in same[:WITNESSES]:
+        if time.monotonic() > until:
+            break
         test = make(record.name, settings.seed, settings.selection.target)
         found = tried(settings, door)(test.graph, test.feeds)
         if found.status is Status.WRONG:
-            said = suspicion(test.graph, test.feeds, found, door)
+            said = suspicion(test.graph, test.feeds, found, door, until)
             both = [one for one in shared if one in said]
             shared = both or shared or said
     return shared

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError
+from ...cluster import Completion, connected
 from .work import work
 
 if TYPE_CHECKING:
@@ -23,18 +22,19 @@ if TYPE_CHECKING:
 AHEAD = 2  # batches for each worker
 
 
-def here(settings: Settings, batches: Batches, door: Door | None = None) -> Iterator[list[Record]]:
+def here(settings: Settings, batches: Batches, door: Door | None, until: float | None) -> Iterator[list[Record]]:
     """In this process."""
     for names in batches:
-        yield work(settings, names, door)
+        yield work(settings, names, door, until)
 
 
-def processes(settings: Settings, batches: Batches, count: int) -> Iterator[list[Record]]:
+def processes(settings: Settings, batches: Batches, count: int, until: float | None) -> Iterator[list[Record]]:
     """In processes of their own. An interrupt ends them."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=context) as pool:
         running = deque(
-            pool.submit(work, settings, names) for _, names in zip(range(AHEAD * count), batches, strict=False)
+            pool.submit(work, settings, names, None, until)
+            for _, names in zip(range(AHEAD * count), batches, strict=False)
         )
         try:
             while running:
@@ -43,28 +43,24 @@ def processes(settings: Settings, batches: Batches, count: int) -> Iterator[list
                     running.remove(future)
                     following = next(batches, None)
                     if following is not None:
-                        running.append(pool.submit(work, settings, following))
+                        running.append(pool.submit(work, settings, following, None, until))
                     yield future.result()
         finally:
             for future in running:
                 future.cancel()
 
 
-def dask(settings: Settings, batches: Batches, address: str) -> Iterator[list[Record]]:
-    """On the workers of a dask scheduler at an address, or of a cluster on this machine (no address)."""
-    try:
-        distributed: Any = importlib.import_module("distributed")
-    except ImportError:
-        raise UsageError("--workers dask needs distributed; try: pip install 'tosa-engine[distributed]'") from None
-    with distributed.Client(address or None) as client:
-        count = max(1, len(client.scheduler_info()["workers"]))
-        first = [
-            client.submit(work, settings, names, pure=False)
-            for _, names in zip(range(AHEAD * count), batches, strict=False)
-        ]
-        running = distributed.as_completed(first)
-        for future in running:
+def dask(settings: Settings, batches: Batches, address: str, count: int, until: float | None) -> Iterator[list[Record]]:
+    """On the workers of a dask scheduler at an address, or (no address) of `count` processes on this machine."""
+    with connected("--workers dask", address or None, count) as client:
+        ahead = AHEAD * max(1, len(client.scheduler_info()["workers"]))
+
+        def submitted(names: Sequence[str]) -> Any:
+            return client.submit(work, settings, names, None, until, pure=False, retries=3)
+
+        running = Completion([submitted(names) for _, names in zip(range(ahead), batches, strict=False)])
+        for records in running:
             following = next(batches, None)
             if following is not None:
-                running.add(client.submit(work, settings, following, pure=False))
-            yield future.result()
+                running.add(submitted(following))
+            yield records

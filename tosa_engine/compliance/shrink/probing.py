@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING
 
 from ...check import check
@@ -25,11 +27,12 @@ MOST_HANGS = 12
 
 class Probe:
     """Fails in the same way: the same status and, where the graph is an error, the same rule and no other. It stops
-    when `most` tests were run.
+    when MOST tests were run, and at `until`, a moment of `time.monotonic`.
     """
 
-    def __init__(self, tried: Tried, target: Target, found: Judgement, graph: Graph, most: int = MOST) -> None:
-        self.tried, self.target, self.status, self.most = tried, target, found.status, most
+    def __init__(self, tried: Tried, target: Target, found: Judgement, graph: Graph, until: float = math.inf) -> None:
+        self.tried, self.target, self.status, self.most = tried, target, found.status, MOST
+        self.until = until
         self.rules = self.labels(graph)
         self.last = found
 
@@ -38,7 +41,7 @@ class Probe:
 
     @property
     def tired(self) -> bool:
-        return self.most <= 0
+        return self.most <= 0 or time.monotonic() > self.until
 
     def fails(self, graph: Graph, feeds: dict[str, Array]) -> bool:
         if self.tired or self.labels(graph) != self.rules:

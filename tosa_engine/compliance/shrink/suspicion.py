@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from ..judge import Judgement
 
 
-def suspicion(graph: Graph, feeds: dict[str, Array], found: Judgement, door: Door) -> list[str]:
-    """Clauses each of which would explain what came out; none where nothing does."""
+def suspicion(
+    graph: Graph, feeds: dict[str, Array], found: Judgement, door: Door, until: float = math.inf
+) -> list[str]:
+    """Clauses each of which would explain what came out; none where nothing does until a moment of `time.monotonic`."""
     if found.status is Status.HUNG:
         return [f"hangs on {described(graph)}"]
     if found.status is Status.CRASHED:
@@ -33,7 +36,7 @@ def suspicion(graph: Graph, feeds: dict[str, Array], found: Judgement, door: Doo
         return [f"takes more memory than it may on {described(graph)}"]
     if found.status is Status.VERDICT:
         return [f"{found.label} isn't reported" if found.label else f"refuses a legal graph: {described(graph)}"]
-    return _of_values(graph, feeds, found, door)
+    return _of_values(graph, feeds, found, door, until)
 
 
 def described(graph: Graph) -> str:
@@ -47,7 +50,7 @@ def described(graph: Graph) -> str:
     return "; ".join(parts)[:300]
 
 
-def _of_values(graph: Graph, feeds: dict[str, Array], found: Judgement, door: Door) -> list[str]:
+def _of_values(graph: Graph, feeds: dict[str, Array], found: Judgement, door: Door, until: float) -> list[str]:
     """Every clause that explains all of the values."""
     shown = graph.copy()
     infer(shown)
@@ -64,7 +67,7 @@ def _of_values(graph: Graph, feeds: dict[str, Array], found: Judgement, door: Do
         seen = pattern(got.astype(np.float64), values[found.tensor].astype(np.float64))
         return [seen] if seen else []
     trial = Trial(shown, values, [*shown.main.inputs], found.tensor, got)
-    search = causes.Search(trial)
+    search = causes.Search(trial, until)
     search.run()
     named = [f"{one.operator}: {one.text}" for one in search.best() if one.complete]
     seen = pattern(got, values[found.tensor])

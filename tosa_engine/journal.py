@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.errors import DataError
-from tosa_engine.files import write_atomically
+from .errors import DataError
+from .files import write_atomically
 
 if TYPE_CHECKING:
     import os
@@ -45,6 +45,9 @@ class Journal:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
 
     def get(self, key: str) -> Any:
         """What was kept under a key, as plain data; None where there is nothing."""
