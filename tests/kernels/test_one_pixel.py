@@ -97,3 +97,39 @@ def test_workers_share_channels(graph: Graph, threads: int, monkeypatch: pytest.
     assert step.work.units > 1 or tiles_in_rows() is None
     shape = graph.inputs[0].shape
     replay(graph, {"x": np.random.default_rng(0).integers(-128, 127, shape).astype(np.int8)}, threads)
+
+
+def sliced(start: tuple[int, int, int], size: tuple[int, int, int], twice: bool) -> Graph:
+    """A window over a part of [1, 9, 4, 70]: places and sizes of rows, columns and channels."""
+    net = Net(3)
+    x = net.input("x", i8, 1, 9, 4, 70)
+    rows = (0, *((0, 0, start[2]) if twice else start)), (1, *((9, 4, size[2]) if twice else size))
+    y = net.op("SLICE", "part", i8, x, *(net.const(types.shape, list(one)) for one in rows))
+    if twice:
+        rows = (0, *start[:2], 0), (1, *size)
+        y = net.op("SLICE", "smaller", i8, y, *(net.const(types.shape, list(one)) for one in rows))
+    net.conv("sums", y, net.weights(*size, 1), size[2], op="DEPTHWISE_CONV2D", pad=(0, 0, 0, 0))
+    return scaled(net, size[2], i8, "DOUBLE_ROUND", 38)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("start", [(0, 0, 0), (4, 0, 32), (8, 1, 5)])
+def test_channels_of_a_part_are_read_in_place(start: tuple[int, int, int], twice: bool) -> None:
+    for channels in (1, 32, 70 - start[2]):
+        lines, columns = (1, 2) if start[1] else (9 - start[0], 4)
+        graph = sliced(start, (lines, columns, channels), twice)
+        check(graph, "depthwise_pixel")
+        (step,) = Session(graph, 1).plan().steps
+        assert step.operators == "SLICE+" * (1 + twice) + "DEPTHWISE_CONV2D+RESCALE"
+
+
+def test_columns_apart_are_copied() -> None:
+    graph = sliced((2, 1, 3), (5, 2, 40), twice=False)
+    assert [step.operators for step in Session(graph, 1).plan().steps] == ["SLICE", "DEPTHWISE_CONV2D+RESCALE"]
+    check(graph, None)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_are_replayed(threads: int) -> None:
+    x = np.random.default_rng(0).integers(-128, 127, (1, 9, 4, 70)).astype(np.int8)
+    replay(sliced((3, 0, 7), (6, 4, 33), twice=True), {"x": x}, threads)

@@ -126,3 +126,16 @@ def test_what_saves_little_or_has_too_many_inputs_stays_apart() -> None:
         total = b.op("ADD", other, total)
     b.output(total)
     assert [step.operators for step in make_plan(b.graph()).steps] == ["ADD+ADD", "ADD+ADD"]
+
+
+def test_integers_become_floats_in_one_step() -> None:
+    """However few: as at the end of a network of int8 from TFLite."""
+    b = Builder()
+    real = b.op("CAST", b.input(types.i8, (1, 5, 128, 1), "x"), dtype=types.fp32)
+    b.output(b.op("MUL", b.op("SUB", real, one(b, 83.0)), one(b, 0.38), 0))
+    graph = b.graph()
+    assert [step.operators for step in make_plan(graph).steps] == ["CAST+SUB+MUL"]
+    feeds = {"x": np.random.default_rng(1).integers(-128, 128, (1, 5, 128, 1)).astype(np.int8)}
+    every = tuple(n for op in graph.main.operators if op.op != "CONST" for n in op.outputs)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(run(graph, feeds, threads), run(graph, feeds, 1, every))

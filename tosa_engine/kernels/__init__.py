@@ -33,6 +33,7 @@ from . import (
     type_conversion,
     variable,
 )
+from .depthwise import sliced
 from .elementwise import chain as chains
 from .forms import Form, Match
 from .in_place import then_in_place
@@ -54,10 +55,10 @@ FAMILIES: Final = (
 )  # fmt: skip
 KERNELS: Final[Mapping[tuple[str, str], Kernel]] = {key: k for family in FAMILIES for key, k in family.KERNELS.items()}
 
-FUSED: Final = (between, scaled_sums, scaled_tables, alone)
+FUSED: Final = (between, scaled_sums, scaled_tables, alone, sliced)
 _FUSED: Final = {key: forms for family in FUSED for key, forms in family.FORMS.items()}
 FORMS: Final[Mapping[tuple[str, str], tuple[Form, ...]]] = {
-    key: (*forms_behind(kernel), *_FUSED.get(key, ())) for key, kernel in KERNELS.items()
+    key: (*_FUSED.get(key, ()), *forms_behind(kernel)) for key, kernel in KERNELS.items()
 }
 
 __all__ = [

@@ -20,6 +20,7 @@ from .int48.matmul import matmul_int48
 from .int48.prepare import conv2d_int48, narrowest
 from .int48.two_outputs import conv2d_two_outputs
 from .reductions.prepare import argmax
+from .scale.simpler import simpler
 from .tile.constant_product import by_constant
 from .tile.conv2d import conv2d_int8, conv2d_pairs
 from .tile.matmul import matmul_int8, matmul_pairs
@@ -38,6 +39,7 @@ def conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not fits_output(call):
         assert epilogue is None
         return conv2d_wide(call)
+    call, epilogue = simpler(call, epilogue)
     if winograd.chosen(call):
         return winograd.conv2d(call, epilogue)
     return conv2d_int8(call, epilogue)
@@ -48,6 +50,7 @@ def depthwise_conv2d_int(call: Call, epilogue: Epilogue | None = None) -> Work:
     if not fits_output(call):
         assert epilogue is None
         return depthwise_conv2d_wide(call)
+    call, epilogue = simpler(call, epilogue)
     return depthwise_int8(call, epilogue, np.broadcast_to(accumulator_bound(call), (call.C * call.M,)))
 
 

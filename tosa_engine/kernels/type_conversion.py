@@ -38,13 +38,14 @@ def is_true(x: Operand) -> Operand:
 
 
 def to_integer(bits: int) -> Callable[[Operand], Tested]:
-    """The nearest integer, ties to even, within the format. The bounds of int32 are no numbers of float32."""
-    wide, least, most = "f8" if bits == 32 else "f4", -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    """The nearest integer, ties to even, within the format."""
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
     def convert(x: Operand) -> Tested:
-        value = formula.nearest(formula.cast(where(is_nan(x), 0.0, x), wide))
-        value = where(value < least, least, where(value > most, most, value))
-        return formula.cast(formula.cast(value, "i4"), f"i{bits // 8}"), is_nan(x)
+        value = formula.nearest(formula.cast(where(is_nan(x), 0.0, x), "f4"))
+        above = value >= float(most + 1)  # a number of float32, as the largest int32 is not
+        inside = where(above, 0.0, where(value < least, least, value))
+        return formula.cast(where(above, most, formula.cast(inside, "i4")), f"i{bits // 8}"), is_nan(x)
 
     return convert
 

@@ -7,5 +7,5 @@ Weights and scales lie in the order in which the units read them, group after gr
 
 Read: `places` (layouts and the geometry's places), `quads`, `quad_sums` (a tile in plain code), `quad_tiles` (the same
 for vector units, and its end in registers), `loops`, `packing`, `prepare`; then `one_row`, `narrow_loops` and `narrow`
-for few channels, `pixel_loops` and `pixel` for one output pixel.
+for few channels, `pixel_loops` and `pixel` for one output pixel, `sliced` for one that reads a part of a tensor.
 """

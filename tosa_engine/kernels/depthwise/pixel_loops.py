@@ -25,16 +25,18 @@ def add_products(x: Array, weights: Array, sums: Array) -> None:
 
 @jit
 def pixel(
-    simd: Variant, x: Array, weights: Array, e32: Array, e64: Array, limits: Array, channels: int, pitch: int,
-    taps: int, out: Array, c: Array, low: int, high: int,
+    simd: Variant, x: Array, step: int, weights: Array, e32: Array, e64: Array, limits: Array, channels: int,
+    pitch: int, taps: int, out: Array, c: Array, low: int, high: int,
 ) -> int:  # fmt: skip
-    """A unit is WIDE channels. `weights` are [tap, pitch]; sums wrap, and their ends fit int32."""
+    """A unit is WIDE channels; pixels are `step` elements apart. `weights` are [tap, pitch]; sums wrap, and their ends
+    fit int32.
+    """
     for unit in range(low, high):
         first = unit * WIDE
         count = min(WIDE, channels - first)
         c[:count] = 0
         for tap in range(taps):
-            source, at = tap * channels + first, tap * pitch + first
+            source, at = tap * step + first, tap * pitch + first
             add_products(x[source : source + count], weights[at : at + count], c[:count])
         for panel in range(0, count, NR):
             channel = first + panel

@@ -15,7 +15,7 @@ from . import places as at
 from .narrow import depthwise_narrow
 from .one_row import geometry_of_row, is_row, kernel_of_row
 from .packing import I8_MAX, I8_MIN, Groups, Packed, geometry, groups_of, stays_in_registers
-from .pixel import depthwise_pixel, is_pixel
+from .pixel import is_pixel, pixel_of
 from .places import PIXELS, ROWS, VECTORS, WIDTHS
 
 if TYPE_CHECKING:
@@ -30,12 +30,10 @@ def depthwise_int8(call: Call, epilogue: Epilogue | None, bound: Array) -> Work:
     """`bound` is the largest magnitude of each channel's accumulators, which fit int32."""
     from . import loops
 
+    if epilogue is not None and is_pixel(call):
+        return pixel_of(call, epilogue, bound)
     simd, channels = variant(), call.C * call.M
     weight = (constant(call, "weight").astype(np.int16) - np.int16(call.weight_zp)).reshape(call.KH, call.KW, channels)
-    if epilogue is not None and is_pixel(call):
-        excess = call.input_zp * weight.sum(axis=(0, 1), dtype=np.int64)
-        bias = (per_channel_bias(call, channels).astype(np.int64) - excess).astype(np.int32)
-        return depthwise_pixel(call, epilogue, weight, bias, bound)
     in_bytes = (simd.quads or simd.signed) and weight.min() >= I8_MIN and weight.max() <= I8_MAX
     # bytes are value + 128 as a rule, so that sums are too large by (128 + input_zp) times the weights
     excess = ((0 if simd.signed else 128) + call.input_zp) * weight.sum(axis=(0, 1), dtype=np.int64)

@@ -62,7 +62,8 @@ def parameters(epilogue: Epilogue | None, bias: Array, channels: int, pitch: int
     spare = SPARE if e.double_round else 0
     large = not apart and (not spare or bound << spare < 1 << 31)
     large = large and all(
-        s > WORD and room(s - WORD + spare, e.output_zp) for s in np.unique(e.shift if spare else shift)
+        s >= WORD + (not spare) and room(s - WORD + spare, e.output_zp)
+        for s in np.unique(e.shift if spare else shift).tolist()
     )
     high_words = large and not e.double_round
     if not high_words:

@@ -216,7 +216,8 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, Par
     rows = e32.reshape(-1, padded)
     fits = (low + bias).min() >= -WIDEST // 2 and (high + bias).max() < WIDEST // 2
     right = rows[RIGHT].astype(np.int64)
-    half = ((1 << right >> 1) + (int(limits[ZERO_POINT]) << right) << at.SHIFT) + at.ROUNDED * int(limits[DOUBLES])
+    in_64, zero = right + at.SHIFT, int(limits[ZERO_POINT])
+    half = (1 << in_64 >> 1) + (zero << in_64) + at.ROUNDED * int(limits[DOUBLES])
     in_26_bits = (limits[HIGH_WORDS] or limits[DOUBLES]) and right.max() + at.SHIFT < 32 and abs(half).max() < 1 << 30
     g[at.IN_26_BITS] = in_26_bits and fits
     if not fits:
@@ -227,7 +228,7 @@ def scaling(call: Call, epilogue: Epilogue | None, g: Array) -> tuple[Array, Par
     more = aligned(7 * padded, np.int32)
     more[: e32.size] = e32
     if g[at.IN_26_BITS]:
-        more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = right + at.SHIFT, half
+        more.reshape(-1, padded)[[at.RIGHT_64, at.HALF_64]] = in_64, half
     return seed, Parameters(more, e64, limits)
 
 

@@ -2,7 +2,8 @@
 
 A step joins the one that reads its result where nobody else does, both have the same number of elements in the same
 places, and the chain has no more inputs than its loop takes (`kernels.elementwise.chain`). Code is made for each chain
-that differs from others, so that those which save little are left as they are.
+that differs from others, so that those which save little are left as they are, but for those that make floats of
+integers or integers of floats.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def join_elementwise(
     joined: dict[int, Step] = {}
     gone: set[int] = set()
     for group in alike.values():
-        if sum(search.saved(found) for found in group) < LEAST:
+        if sum(search.saved(found) for found in group) < LEAST and not search.quantizes(group[0]):
             continue
         for found in group:
             last = steps[found.numbers[-1]]
@@ -124,6 +125,13 @@ class Search:
         made = {self.members[i].output for i in group}
         names = {name for i in group for name in self.members[i].operands} - made
         return sum(types.count(self.shapes[name]) > 1 for name in names)
+
+    def quantizes(self, found: Found) -> bool:
+        """Whether a chain makes integers of floats or floats of integers, as networks do at their ends: in few ways,
+        so that there is code for it as a rule.
+        """
+        first, last = self.members[found.numbers[0]].operands[0], self.members[found.numbers[-1]].output
+        return self.kinds[first].is_float != self.kinds[last].is_float
 
     def saved(self, found: Found) -> float:
         """About how many nanoseconds a chain saves."""

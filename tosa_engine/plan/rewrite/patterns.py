@@ -69,7 +69,7 @@ class Neighbours:
         chain: Chain = ()
         for operator in reversed(operators):
             call = self.writers.get(name)
-            if call is None or call.spec.name != operator or not self.is_private(name) or not self.can_be_part(call):
+            if call is None or not self.is_private(name) or call.spec.name != operator or not self.can_be_part(call):
                 return None
             chain, name = (call, *chain), call.operator.inputs[0]
         return chain
