@@ -204,7 +204,7 @@ def fixed_cost() -> tuple[float, float]:
     )  # fmt: skip
     session, feeds = Session(b.graph(), 1, compiled=True), {"x": np.zeros((1, 16), np.int8)}
     session.run(None, feeds)
-    program = session._prepared(frozenset()).borrow(1).main.program
+    program = session._planner.prepared(frozenset()).borrow(1).main.program
     assert program.walk is not None
     walk, address = program.walk, program.address
     step = best(lambda: walk(address, 0, 1, 1, 0, 0), 20000) - best(lambda: walk(address, 0, 0, 1, 0, 0), 20000)

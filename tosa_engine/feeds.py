@@ -40,6 +40,13 @@ class Gate:
         return True
 
 
+class Closed:
+    """The gate of a session that is closed."""
+
+    def lets(self, feeds: object) -> bool:
+        raise UsageError("this session is closed")
+
+
 def check_named(inputs: Sequence[Tensor], feeds: object) -> None:
     """Raise UsageError where feeds aren't given by name."""
     if not isinstance(feeds, Mapping):

@@ -316,7 +316,7 @@ def test_without_the_jit_python_walks(large: graph.Graph) -> None:
         session = Session(net, 2)
         for array in session.run(None, feeds_of(net)):
             print(hashlib.sha256(array.tobytes()).hexdigest())
-        program = session._prepared(frozenset()).borrow(2).main.program
+        program = session._planner.prepared(frozenset()).borrow(2).main.program
         print([type(part).__name__ for part in program.parts], file=sys.stderr)
     """
     with_jit, without = python(code, TOSA_ENGINE_JIT="1"), python(code, TOSA_ENGINE_JIT="0")

@@ -190,7 +190,7 @@ def test_no_variable_needs_python(case: Callable[[Builder, Tensor], None]) -> No
     plan = session.plan()
     assert all(step.work is None for step in plan.steps if not step.calls[-1].spec.pure)
     assert "the variable v in the run's memory" in describe(plan)
-    runs = [bound.run for bound in session._prepared(frozenset()).borrow(1).main.steps]
+    runs = [bound.run for bound in session._planner.prepared(frozenset()).borrow(1).main.steps]
     assert all(run is None or isinstance(run, (Chain, Loop)) for run in runs)
 
 

@@ -177,7 +177,7 @@ def test_runs_are_plain_until_others_have_compiled(monkeypatch: pytest.MonkeyPat
         raise _jit.NotKept("add")
 
     with monkeypatch.context() as patched:
-        patched.setattr(session, "_get_code", not_kept)
+        patched.setattr(session._planner, "get_code", not_kept)
         for _ in range(2):
             assert np.all(session.run(None, feeds)[0] == -1)
         assert np.all(session.run_each(None, {"x": np.stack([feeds["x"]] * 2)})[0] == -1)

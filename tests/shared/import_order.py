@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
     "tosa_engine.compare": RUN | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays"},
     "tosa_engine.probe": TABLE,
-    "tosa_engine.load": {"tosa_engine.formats", "tosa_engine.types"},
+    "tosa_engine.load": {"tosa_engine.errors", "tosa_engine.formats", "tosa_engine.types"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
     "tosa_engine.runtime": RUN | {"tosa_engine.serialize"},
     "tosa_engine.compliance": RUN
@@ -162,7 +162,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("batch_parallel", "warm_up"),
         ("pool", "plain_floats", "ahead"),
         ("plain",),
-        ("first",),
+        ("first", "batches", "planner"),
         ("session",),
         ("compiling",),
         ("",),

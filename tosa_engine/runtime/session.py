@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 import os
-import threading
-from collections import OrderedDict
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..check import nesting, validate
 from ..errors import DataError, RequireViolation, TosaEngineError, Unsupported, UsageError, raise_all
-from ..feeds import Gate, check_feeds, check_named, unsigned_borders
+from ..feeds import Closed, Gate, check_feeds, check_named, unsigned_borders
 from ..graph import Graph
 from ..load import load
 from ..memory import allowed
@@ -28,17 +25,18 @@ from ..plan.batch import in_part
 from ..probe import Probe, name_of, select
 from ..state import SessionVariables
 from ..target import Target
-from .batch_parallel import plan_in_parts
+from .batches import OtherBatches
 from .first import first_runs
-from .memory import before_planning, of_plan
+from .planner import Planner
 from .pool import Prepared
-from .ports import port_of
+from .ports import Port, port_of
 from .real import real, stored
 from .team import Team
 from .verdict import compare, violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import BinaryIO
 
     from ..graph import Tensor
     from ..probe import Watcher
@@ -55,14 +53,13 @@ if TYPE_CHECKING:
 
 MOST_THREADS: Final = 16
 DEEPEST: Final = 64  # regions in each other: each takes some of the frames that Python allows
-PLANS: Final = 4  # kept, by the set of probed tensors
 
 
 class Session:
     """A graph, ready to run.
 
     Args:
-        path_or_graph: a model file (`tosa_engine.load`) or a graph; the graph isn't changed.
+        path_or_graph: a model file or its bytes (`tosa_engine.load`), or a graph; the graph isn't changed.
         threads: workers of one run, the caller's thread among them; None takes one per processor, 16 at most.
         target: what the graph is checked against; None accepts all profiles and extensions, at level 8K.
         checked: every operator is computed by its kernel, unfused, and by the oracle, which tests every REQUIRE; any
@@ -79,7 +76,7 @@ class Session:
 
     def __init__(
         self,
-        path_or_graph: str | os.PathLike[str] | Graph,
+        path_or_graph: str | os.PathLike[str] | bytes | BinaryIO | Graph,
         threads: int | None = None,
         *,
         target: Target | None = None,
@@ -98,39 +95,44 @@ class Session:
             raise Unsupported(deep, label="RUN.nesting")
         self.graph = expand(given)
         self._fed = list(self.graph.inputs)
-        self._gate = Gate(self._fed)
+        self._gate: Gate | Closed = Gate(self._fed)
         self._main = self.graph.regions[0].name
         unsigned = unsigned_borders(self.graph)
         self.inputs = [port_of(t, unsigned) for t in self._fed]
         self.outputs = [port_of(t, unsigned) for t in self.graph.outputs]
         self._names = [p.name for p in self.outputs]
-        self._plans: OrderedDict[frozenset[str], Prepared] = OrderedDict()
-        self._lock = threading.Lock()
         self._team = Team(self.threads)
         self._target = target
         self._level = (target or Target()).level
+        self._planner = Planner(self.graph, self.threads, self._level, checked=checked, max_memory=self.max_memory)
         self._variables = SessionVariables()
+        self._others: OtherBatches[Session] = OtherBatches(self._alike)
         self._can_be_direct = not checked  # until a run finds that it isn't one walk
         plain = not compiled and not checked
         self._first = first_runs(self.graph, self.threads, self.max_memory) if plain else None
         self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
 
     def run(
-        self, names: Sequence[str] | None, feeds: Mapping[str, Array], probes: Sequence[Watcher] | None = None
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Array],
+        probes: Sequence[Watcher] | None = None,
     ) -> list[Array]:
-        """Outputs as new arrays, in the order of `names` (None: all, in the graph's order).
+        """Outputs as new arrays, in the order of `output_names` (None: all, in the graph's order).
 
         Args:
-            names: names of graph outputs.
-            feeds: one array per graph input, by name, in the port's dtype and shape; nothing is cast.
+            output_names: names of graph outputs.
+            input_feed: one array per graph input, by name, in the port's dtype and shape; nothing is cast. In a graph
+                whose samples don't meet, axis 0 of all inputs may have another number of them; so it has in outputs.
             probes: see `tosa_engine.probe`.
 
         Raises:
             DataError: inputs are missing, unknown, or of the wrong dtype, shape or range (all of them at once).
-            UsageError: `names` or a probe names something that the graph doesn't have.
+            UsageError: `output_names` or a probe names something that the graph doesn't have; the session is closed.
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
         """
+        names, feeds = output_names, input_feed
         fine = names is None and self._gate.lets(feeds)
         if fine and not probes and self._can_be_direct and self._first is None:
             outputs = self._run_directly(feeds)
@@ -138,18 +140,21 @@ class Session:
                 return outputs
         wanted = self._wanted(names)
         if not fine:
+            other = self._others.session(self.graph, feeds)
+            if other is not None:
+                return other.run(names, feeds, probes)
             self._check(wanted, feeds, self._fed)
         if not probes and not self.checked:
             if self._first is not None:
                 runs = self._plain_runs(self._first)
                 if runs is not None:
                     return runs.run(feeds, wanted)
-            found = self._run(self._plain, wanted, feeds, ())
+            found = self._run(self._planner.plain, wanted, feeds, ())
         else:
             watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
             everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
             keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
-            prepared = self._prepared(everything.union(*(names for _, names in watched)), keeps)
+            prepared = self._planner.prepared(everything.union(*(names for _, names in watched)), keeps)
             found = self._run(prepared, wanted, feeds, watched)
         if found is None:
             raise self._violation(wanted, feeds)
@@ -157,7 +162,7 @@ class Session:
 
     def _run_directly(self, feeds: Mapping[str, Array]) -> list[Array] | None:
         """All outputs where the whole run is one walk of one worker; else None."""
-        prepared = self._plain
+        prepared = self._planner.plain
         blocks = prepared.borrow(self.threads)
         try:
             direct = blocks.direct or blocks.directly([t.name for t in self._fed], self._names)
@@ -170,39 +175,16 @@ class Session:
         finally:
             prepared.give_back(blocks)
 
-    @cached_property
-    def _plain(self) -> Prepared:
-        """The plan of runs that nobody looks at."""
-        return self._prepared(frozenset())
-
     @property
     def is_compiled(self) -> bool:
         """Whether runs use compiled kernels, or the next one will: it finds them on the disk, or compiles them."""
         return self._first is None or self._plain_runs(self._first) is None
 
     def _plain_runs(self, first: FirstRuns) -> PlainRuns | None:
-        runs = first.runs(self._get_code)
+        runs = first.runs(self._planner.get_code)
         if runs is None:
             self._first = None
         return runs
-
-    def _get_code(self) -> None:
-        """All code that runs without probes call."""
-        prepared = self._plain
-        if prepared.plan.parts_in_parallel:
-            from ..kernels.walk import parts
-
-            parts.warm_up()
-            with prepared.borrowed_for_parts(self.threads):
-                pass  # its programs are made
-        else:
-            blocks = prepared.borrow(self.threads)
-            blocks.main.get_code()
-            prepared.give_back(blocks)
-        if self.threads > 1:
-            from ..kernels.walk import mailbox
-
-            mailbox.warm_up()
 
     def _run(
         self,
@@ -298,8 +280,8 @@ class Session:
         runs = next((len(a) for a in given.values() if isinstance(a, np.ndarray) and a.ndim), 1)
         self._check(wanted, feeds, [replace(t, shape=(runs, *(t.shape or ()))) for t in self._fed])
         alone = self.checked or self._stateful or not self.is_compiled or not (runs and self._fed)
-        prepared = None if alone else self._prepared(frozenset())
-        if prepared is not None and prepared.is_compiled and self._fit_in_parallel(prepared, runs):
+        prepared = None if alone else self._planner.prepared(frozenset())
+        if prepared is not None and prepared.is_compiled and self._planner.fit(prepared, runs):
             found = self._run_parts(prepared, wanted, feeds, (runs,))
             if found is not None:
                 return found
@@ -328,7 +310,7 @@ class Session:
         session.restore(self.state())
         given = {port.name: np.zeros(port.shape, port.dtype) for port in self.inputs} if feeds is None else feeds
         session.run(None, given)
-        prepared, clock = session._prepared(frozenset()), Clock()
+        prepared, clock = session._planner.prepared(frozenset()), Clock()
 
         def clocked() -> None:
             if not session._gate.lets(given):
@@ -348,6 +330,32 @@ class Session:
                 return None
         return [found[name] if name not in wanted[:i] else found[name].copy() for i, name in enumerate(wanted)]
 
+    def get_inputs(self) -> list[Port]:
+        """`inputs`, as users of ONNX Runtime ask for them."""
+        return self.inputs
+
+    def get_outputs(self) -> list[Port]:
+        """`outputs`, as users of ONNX Runtime ask for them."""
+        return self.outputs
+
+    def close(self) -> None:
+        """Give back plans and memory; later runs raise UsageError. Leaving a `with` block does this."""
+        self._gate = Closed()
+        self._others.clear()
+        self._planner.clear()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        sides = [
+            ", ".join(f"{p.name} {p.tosa_type}{list(p.shape)}" for p in side) for side in (self.inputs, self.outputs)
+        ]
+        return f"<Session {sides[0] or 'nothing'} -> {sides[1]}, {self.threads} threads>"
+
     def state(self) -> dict[str, Array]:
         """The values of the graph's variables that were written, by name, as new arrays (specification 2.17)."""
         return self._variables.state()
@@ -366,7 +374,7 @@ class Session:
 
     def plan(self, keep: frozenset[str] = frozenset()) -> Plan:
         """The plan of runs without probes, or of runs that probe `keep`."""
-        return self._prepared(keep).plan
+        return self._planner.prepared(keep).plan
 
     def _check(self, wanted: list[str], feeds: Mapping[str, Array], fed: Sequence[Tensor]) -> None:
         check_named(self._fed, feeds)
@@ -388,6 +396,13 @@ class Session:
         """A copy, by `copy` or for another process, has the graph, the settings and the variables, and plans anew."""
         return _rebuilt, (self.graph, self.threads, self._target, self.checked, self.max_memory, self.state())
 
+    def _alike(self, graph: Graph) -> Session:
+        """A session with this one's settings."""
+        return Session(
+            graph, self.threads, target=self._target, checked=self.checked, max_memory=self.max_memory,
+            compiled=self._first is None,
+        )  # fmt: skip
+
     def _violation(self, wanted: list[str], feeds: Mapping[str, Array]) -> TosaEngineError:
         """What failed in a part, as it fails when all samples run at once."""
         plan = make_plan(self.graph.copy(), level=self._level)
@@ -396,34 +411,6 @@ class Session:
         except RequireViolation as found:
             return found
         return TosaEngineError("a REQUIRE failed in a part of the batch, none in the whole", label="RUN.disagree")
-
-    def _fit_in_parallel(self, prepared: Prepared, runs: int) -> bool:
-        def fit(runs: int) -> bool:
-            need = before_planning(self.graph, (), self.threads)
-            return of_plan(need, self.graph, prepared.plan, in_parallel=True, runs=runs).fits(self.max_memory)
-
-        return prepared.lets_together(runs, fit)
-
-    def _prepared(self, keep: frozenset[str], kept: frozenset[str] = frozenset()) -> Prepared:
-        """The plan that stores `keep`, of which probes hold on to those of `kept`, with its memory."""
-        with self._lock:
-            if keep not in self._plans:
-                need = before_planning(self.graph, kept, self.threads)
-                need.check(self.max_memory)
-                graph = self.graph.copy()  # a plan records folded constants in its graph
-                if keep or self.checked:
-                    plan = make_plan(graph, keep, optimise=not self.checked, level=self._level)
-                else:
-                    plan = plan_in_parts(
-                        graph, self._level, self.threads,
-                        lambda plan: of_plan(need, self.graph, plan).fits(self.max_memory),
-                    )  # fmt: skip
-                of_plan(need, self.graph, plan).check(self.max_memory)
-                self._plans[keep] = Prepared(plan, violation, compare if self.checked else None)
-                while len(self._plans) > PLANS:
-                    self._plans.popitem(last=False)
-            self._plans.move_to_end(keep)
-            return self._plans[keep]
 
     def _after(self, main: str, workspace: Workspace, step: Step, watched: Sequence[Watched]) -> None:
         """What happens behind a step of the main block: checks and probes."""

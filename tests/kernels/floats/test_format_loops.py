@@ -81,7 +81,7 @@ def test_a_network_stays_compiled_and_threads_dont_change_a_bit(dtype: DType) ->
     (one,) = session.run(None, {"x": values})
     (three,) = Session(graph, 3).run(None, {"x": values})
     np.testing.assert_array_equal(work.bits(one), work.bits(three))
-    workspace = session._prepared(frozenset()).borrow(1).main
+    workspace = session._planner.prepared(frozenset()).borrow(1).main
     assert len(workspace.program.parts) == 1, "a walk without Python"
     (checked,) = Session(graph, 1, checked=True).run(None, {"x": values})
     np.testing.assert_array_equal(work.bits(one), work.bits(checked))
