@@ -349,3 +349,47 @@ def test_the_drop_in_writes_the_bounds_of_inexact_round(tmp_path: Path) -> None:
     assert np.load(tmp_path / "bounds_result.npy").tolist() == [most for _, most in ends]
     assert main(["--test_desc", str(tmp_path / "desc.json")]) == 0
     assert np.load(tmp_path / "result.npy").tolist() != [least for least, _ in ends]
+
+
+def test_products_below_the_normal_numbers_are_known_of_the_reference_model() -> None:
+    """What an hour of `comply` found; the same difference without such a product isn't explained."""
+    import numpy as np
+
+    from tosa_engine.builder import Builder
+    from tosa_engine.compliance.judge import Judgement, Status
+    from tosa_engine.compliance.known import REFERENCE_MODEL
+    from tosa_engine.types import fp32
+
+    made = Builder()
+    made.output(
+        made.op("REDUCE_PRODUCT", made.input(fp32, (1, 4), "input"), axis=1, nan_mode="PROPAGATE", output="output")
+    )
+    found = Judgement(Status.WRONG, "1 of 1 elements", "", "output")
+    for first, why in ((2.0**-149, "underflow in REDUCE_PRODUCT"), (2.0**-100, "")):
+        feeds = {"input": np.array([[first, -12885.774, -0.75303376, -6567.252]], np.float32)}
+        assert REFERENCE_MODEL.explains(made.graph(), feeds, found) == why
+
+
+def test_the_ten_lines_from_a_binary_to_a_page(
+    engine: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines of docs/comply.md as they stand there, but for a shorter budget."""
+    import re
+    import shlex
+
+    program = engine / "mydut"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {engine / "mydut.py"} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{engine}{os.pathsep}{os.environ['PATH']}")
+    text = (root / "docs" / "comply.md").read_text(encoding="utf-8")
+    lines = re.findall(
+        r"^    (\S.*)$", text.split("## From a binary to a page of results")[1].split("\n## ")[0], re.MULTILINE
+    )
+    assert len(lines) <= 10
+    assert lines[0].split("#")[0].split() == ["mydut", "GRAPH.tosa", "INPUTS", "OUTPUTS"]
+    assert lines[1] == "pip install tosa-engine"
+    _, *words = shlex.split(lines[2])
+    words[words.index("10m")] = "2"
+    assert cli.main(words) == 0, capsys.readouterr().err
+    assert Path(lines[3].split()[1]).is_file()
+    assert len(lines) == 4

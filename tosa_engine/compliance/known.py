@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import ml_dtypes
+import numpy as np
+
+from .. import oracle
+from ..errors import TosaEngineError
 from .judge import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..graph import Graph
+    from ..graph import Graph, Operator
+    from ..types import Array
     from .judge import Judgement
 
 
 @dataclass(frozen=True)
 class Known:
     """What an implementation is known for: rules of graphs that it misses or dies of, REQUIREs that take it down
-    (`fatal`, with operators), and operators whose sums it computes in other types, so that they overflow.
+    (`fatal`, with operators), and operators whose sums and products it computes in other types, so that they overflow,
+    or lose bits below the normal numbers.
     """
 
     missed: frozenset[str]
@@ -26,9 +34,10 @@ class Known:
     fatal: frozenset[str]
     limits: str
     overflows: frozenset[str]
+    underflows: frozenset[str]
     angles: frozenset[str]
 
-    def explains(self, graph: Graph, found: Judgement) -> str:
+    def explains(self, graph: Graph, feeds: Mapping[str, Array], found: Judgement) -> str:
         """Why a difference is none of the implementation's that were to be found; or nothing."""
         if found.status is Status.VERDICT and found.label in self.missed:
             return found.label
@@ -41,17 +50,33 @@ class Known:
                 return fatal[0]
         if found.status is Status.VERDICT and re.fullmatch(self.limits, found.label):
             return found.label
-        return self._floats(graph, found)
+        return self._floats(graph, feeds, found)
 
-    def _floats(self, graph: Graph, found: Judgement) -> str:
+    def _floats(self, graph: Graph, feeds: Mapping[str, Array], found: Judgement) -> str:
         producers = graph.main.producers()
         operator = producers[found.tensor].op if found.tensor in producers else ""
-        if found.status is Status.WRONG and operator in self.angles:
+        if found.status is not Status.WRONG:
+            return ""
+        if operator in self.angles:
             return f"angles of {operator}"
-        beyond = "inf" in found.text or "nan" in found.text
-        return (
-            f"overflow in {operator}" if found.status is Status.WRONG and operator in self.overflows and beyond else ""
-        )
+        if operator in self.overflows and ("inf" in found.text or "nan" in found.text):
+            return f"overflow in {operator}"
+        if operator in self.underflows and _underflows(graph, feeds, producers[found.tensor]):
+            return f"underflow in {operator}"
+        return ""
+
+
+def _underflows(graph: Graph, feeds: Mapping[str, Array], operator: Operator) -> bool:
+    """Whether a partial product of REDUCE_PRODUCT is below the normal numbers of the format."""
+    values = dict(feeds) | {t.name: t.data for t in graph.main.tensors.values() if t.data is not None}
+    with contextlib.suppress(TosaEngineError):
+        oracle.run(graph, feeds, lambda _, name, array: values.__setitem__(name, array))
+    factors = values.get(operator.inputs[0])
+    if factors is None:
+        return False
+    with np.errstate(all="ignore"):
+        partial = abs(np.cumprod(factors.astype(np.float64), operator.attributes["axis"]))
+    return bool(((partial > 0) & (partial < float(ml_dtypes.finfo(factors.dtype).smallest_normal))).any())
 
 
 SUMS: Final = frozenset(
@@ -69,6 +94,7 @@ REFERENCE_MODEL: Final = Known(
     fatal=frozenset({"INTDIV.R1", "GATHER.R1", "SCATTER.R1"}),
     limits=r"\w+\.(L\d+|rank\.\w+)",
     overflows=SUMS,
+    underflows=frozenset({"REDUCE_PRODUCT"}),
     angles=frozenset({"FFT2D", "RFFT2D"}),
 )
 KNOWN: Final[Mapping[str, Known]] = {"tosa_reference_model": REFERENCE_MODEL}

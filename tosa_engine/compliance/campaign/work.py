@@ -76,7 +76,7 @@ def tried(settings: Settings, door: Door) -> Callable[[Graph, dict[str, Array]],
         found = try_out(door, graph, feeds, settings.selection.target, strict=settings.strict)
         if found.status.good or settings.list is None:
             return found
-        why = settings.list.explains(graph, found)
+        why = settings.list.explains(graph, feeds, found)
         return found if not why else type(found)(Status.KNOWN, why, found.label, found.tensor, found.ending)
 
     return judged
