@@ -13,15 +13,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tosa_engine.errors import DataError, UsageError
-from tosa_engine.graph import Composite, Operator, Tensor
+from tosa_engine.graph import Composite, Tensor
 
 from ..legalize import squares, uneven, wider
-from ..legalize.layers import FLOAT, INT4, INT8, INT16, activation_bits, layers_of, resolve
+from ..legalize.layers import INT4, INT8, INT16, activation_bits, layers_of, resolve
 from ..legalize.quantize import prepared
 from ..legalize.rules import TAKES_WIDE
 from ..legalize.sharing import clamped_by, share
 from ..legalize.weights import accumulates, is_weighted, own_constant, row_qparams, rows_of
 from ..ranges import activation_qparams, fixed_qparams, weight_qparams
+from . import widths
 from .given import Given
 from .lints import of_tensor
 from .methods import Method, default_method
@@ -166,7 +167,7 @@ def attach(
     layer (Problems for several).
     """
     scheme = scheme or Scheme()
-    return attach_precisions(graph, statistics, scheme, resolved(prepared(graph).main, scheme, rules, weight_bits))
+    return attach_precisions(graph, statistics, scheme, resolved(prepared(graph), scheme, rules, weight_bits))
 
 
 def attach_precisions(graph: Graph, statistics: Statistics, scheme: Scheme, precisions: Mapping[str, str]) -> Graph:
@@ -202,9 +203,10 @@ class Attaching:
         by_tensor = share(block, _activations(block, self._statistics.tensors, scheme, bits, self._chosen))
         producers, consumers = block.producers(), block.consumers()
         summed = squares.find(block) - by_tensor_name(block, scheme.ranges).keys()
+        own = widths.kept(ready, precisions)
         for name, quant in by_tensor.items():
             tensor, readers = block.tensors[name], consumers.get(name, [])
-            if ready.quantized and tensor.quant is not None and tensor.quant.bits == quant.bits:
+            if ready.quantized and tensor.quant is not None and (name in own or tensor.quant.bits == quant.bits):
                 continue
             named = tensor.source is None or tensor.source.name or name in block.outputs
             # may stay int32 for its readers; RESHAPE, a reader, may not keep the scales of channels
@@ -217,7 +219,9 @@ class Attaching:
                 ready.spare[name] = quant
         _weights(block, precisions, scheme)
         if bits:
-            _narrowed(block, precisions, self._statistics, scheme)
+            eight = scheme.with_bits(8)
+            widths.narrow(block, precisions, lambda name: eight.activation(self._statistics.tensors[name]))
+            widths.widen(block, precisions, own)
         return ready
 
 
@@ -225,14 +229,14 @@ def _reads(block: Block, tensor: Tensor) -> int:
     return sum(op.inputs.count(tensor.name) for op in block.operators)
 
 
-def resolved(block: Block, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
+def resolved(ready: Graph, scheme: Scheme, rules: Sequence[LayerRule], weight_bits: int = 8) -> dict[str, str]:
     """Layer name -> precision, of a prepared graph; what no rule matches is as the scheme and `weight_bits` say, but
     for layers of int8 networks that need more (`legalize.wider`): int16.
     """
     default = INT16 if scheme.method.bits == 16 else INT8
     if weight_bits == 4 and default == INT16:
         raise UsageError("TOSA has no operator of 16-bit activations and 4-bit weights; choose one of them by layers")
-    return resolve(block, rules, INT4 if weight_bits == 4 else default, wider.usual(block, weight_bits))
+    return resolve(ready.main, rules, INT4 if weight_bits == 4 else default, wider.usual(ready, weight_bits))
 
 
 def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> None:
@@ -251,25 +255,6 @@ def _weights(block: Block, precisions: Mapping[str, str], scheme: Scheme) -> Non
             per_channel=scheme.weights_per_channel, power_of_two=scheme.power_of_two,
         )  # fmt: skip
         tensor.quant = replace(own, axis=None)
-
-
-def _narrowed(block: Block, precisions: Mapping[str, str], statistics: Statistics, scheme: Scheme) -> None:
-    """Operators of layers of 8 bits that multiply a 16-bit activation read it through an IDENTITY of 8 bits."""
-    eight, made = scheme.with_bits(8), dict[str, str]()
-    for layer in layers_of(block):
-        if precisions[layer.name] in (INT16, FLOAT) or not (accumulates(layer.op) or layer.op.op == "softmax"):
-            continue
-        for i, name in enumerate(layer.op.inputs):
-            tensor = block.tensors[name]
-            if tensor.data is not None or tensor.quant is None or tensor.quant.bits == 8:
-                continue
-            if name not in made:
-                quant = eight.activation(statistics.tensors[name])
-                short = block.add(replace(tensor, name=block.fresh(f"{name}_int8"), quant=quant))
-                at = block.operators.index(layer.op)
-                block.operators.insert(at, Operator("IDENTITY", [name], [short.name], location=layer.op.location))
-                made[name] = short.name
-            layer.op.inputs[i] = made[name]
 
 
 def _check(graph: Graph, statistics: Statistics) -> None:

@@ -126,15 +126,15 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
         return hinted, frozenset(), None
     graph, scheme, rules = float_graph(args), scheme_of(args), rules_of(args)
     needs_floats(graph, args.model)
-    block = prepared(graph).main
-    precisions = resolved(block, scheme, rules, args.weight_bits)
+    ready = prepared(graph)
+    precisions = resolved(ready, scheme, rules, args.weight_bits)
     say(f"precision: {described(precisions)}")
     if scheme.method.bits == 8:
-        for text in told(block, precisions):
+        for text in told(ready, precisions):
             say(text)
     statistics = records.read(args.statistics)
-    ready = attach(graph, statistics, scheme, rules, args.weight_bits)
-    return ready, stay_float(block, precisions), statistics
+    floats = stay_float(ready.main, precisions)
+    return attach(graph, statistics, scheme, rules, args.weight_bits), floats, statistics
 
 
 quantize = _Quantize()

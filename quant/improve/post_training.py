@@ -152,13 +152,14 @@ class _Work:
     def run(self) -> Result:
         options = self.options
         self.graph, folded = fold_normalization(self.graph, options.scheme, options.rules, options.weight_bits)
-        block = prepared(self.graph).main
-        precisions = resolved(block, options.scheme, options.rules, options.weight_bits)
+        ready = prepared(self.graph)
+        block = ready.main
+        precisions = resolved(ready, options.scheme, options.rules, options.weight_bits)
         floats = stay_float(block, precisions)
         for_rounding, for_bias = _chosen(block, options)
         self.note(f"precision: {described(precisions)}")
         if options.scheme.method.bits == 8:
-            for text in wider.told(block, precisions):
+            for text in wider.told(ready, precisions):
                 self.note(text)
         for text in folded:
             self.note(text)

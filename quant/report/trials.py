@@ -169,8 +169,8 @@ class Workshop:
         return graph, tuple(told)
 
     def _scaled(self, graph: Graph, totals: Mapping[str, Array], options: Options) -> Graph:
-        block = prepared(graph).main
-        floats = stay_float(block, resolved(block, options.scheme, options.rules, options.weight_bits))
+        ready = prepared(graph)
+        floats = stay_float(ready.main, resolved(ready, options.scheme, options.rules, options.weight_bits))
         judged = Scales(self._few(), options.scheme, options.rules, options.weight_bits, floats)
         return judged.keep_what_helps(graph, totals, self._in_time)[0]
 
@@ -187,7 +187,7 @@ class Workshop:
         return graph, statistics
 
     def precisions(self, options: Options) -> dict[str, str]:
-        return resolved(prepared(self.base(options)[0]).main, options.scheme, options.rules, options.weight_bits)
+        return resolved(prepared(self.base(options)[0]), options.scheme, options.rules, options.weight_bits)
 
     def units(self, options: Options) -> list[Unit]:
         graph, statistics = self.base(options)

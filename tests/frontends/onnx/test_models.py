@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tosa_engine import oracle
+from tosa_engine import oracle, types
 from tosa_engine.check import validate
 from tosa_engine.errors import DataError, Problems, TosaEngineError, Unsupported, UsageError
 from tosa_engine.load import load
@@ -282,6 +282,43 @@ def test_what_a_quantized_model_has_no_scale_for_stays_float(tmp_path: Path, com
     assert quant is not None
     assert (quant.scale[0], quant.zero_point[0]) == (0.5, 0)
     assert found.tolist() == [2, 4, 6, 6]
+
+
+def test_what_a_quantized_model_has_no_scale_for_gets_16_bits_from_samples(
+    tmp_path: Path, command: Callable[..., Outcome]
+) -> None:
+    """Tanh of x - 100: in 8 bits only where --layer says so. Scales that are there stay."""
+    pytest.importorskip("quant")
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Relu", ["d"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "s", "z"], ["qr"]),
+        helper.make_node("DequantizeLinear", ["qr", "s", "z"], ["dr"]),
+        helper.make_node("Sub", ["dr", "mean"], ["centred"], name="sub"),
+        helper.make_node("Tanh", ["centred"], ["y"]),
+    ]
+    constants = {"s": np.float32(0.5), "z": np.int8(-128), "mean": np.float32([100.0])}
+    path = written(tmp_path, model(nodes, {"x": [1, 64]}, ["y"], constants))
+    data, out = tmp_path / "data.npz", tmp_path / "m.tosa"
+    x = np.float32([np.linspace(0, 127, 64), np.linspace(96, 104, 64)]).reshape(2, 1, 64)
+    np.savez(data, x=x)
+    errors = []
+    for words in ((), ("--layer", "*=int8")):
+        done = command("quantize", path, "--data", data, *words, "-o", out)
+        assert done.code == 0, done.err
+        told = "the model has no scale for centred, y: int16 (--layer centred=int8: not so)" in done.out
+        assert told == (not words)
+        graph = load(out)
+        source, result = graph.inputs[0], graph.outputs[0]
+        assert source.quant is not None
+        assert result.quant is not None
+        assert (source.dtype, source.quant.scale[0]) == (types.i8, 0.5)
+        steps = np.clip(np.rint(x[1] / 0.5) - 128, -128, 127).astype(np.int8)
+        (found,) = oracle.run(graph, {"x": steps}).values()
+        real = (found.astype(np.float64) - result.quant.zero_point[0]) * result.quant.scale[0]
+        errors.append(float(np.abs(real - np.tanh((steps + 128.0) * 0.5 - 100)).max()))
+    assert errors[0] < 1e-3 < 3e-3 < errors[1]
 
 
 def test_arrays_of_int64_are_taken_where_they_fit(tmp_path: Path, command: Callable[..., Outcome]) -> None:

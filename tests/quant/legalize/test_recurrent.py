@@ -66,5 +66,5 @@ def test_weights_of_four_bits_stay() -> None:
     for op in graph.main.operators:
         if op.op in ("CONV2D", "ADD", "MUL", "TANH"):
             op.location = Location(name="gru")
-    assert usual(graph.main) == {"gru": "int16"}
-    assert usual(graph.main, 4) == {}
+    assert usual(graph) == {"gru": "int16"}
+    assert usual(graph, 4) == {}
