@@ -36,6 +36,7 @@ class Known:
     overflows: frozenset[str]
     underflows: frozenset[str]
     angles: frozenset[str]
+    crowded: int  # inputs of a COND_IF, its condition among them, that are too many
 
     def explains(self, graph: Graph, feeds: Mapping[str, Array], found: Judgement) -> str:
         """Why a difference is none of the implementation's that were to be found; or nothing."""
@@ -50,6 +51,10 @@ class Known:
                 return fatal[0]
         if found.status is Status.VERDICT and re.fullmatch(self.limits, found.label):
             return found.label
+        if found.status is Status.VERDICT and any(
+            op.op == "COND_IF" and len(op.inputs) == self.crowded for op in graph.main.operators
+        ):
+            return "COND_IF.L1"
         return self._floats(graph, feeds, found)
 
     def _floats(self, graph: Graph, feeds: Mapping[str, Array], found: Judgement) -> str:
@@ -90,11 +95,14 @@ REFERENCE_MODEL: Final = Known(
             *(f"REDUCE_{n}.E2" for n in ("ALL", "ANY", "MAX", "MIN", "PRODUCT", "SUM")),
         }
     ),
-    deadly=frozenset({"CONST.E1", "CONST_SHAPE.E1", "RESCALE.E15", "COND_IF.E1"}),
+    deadly=frozenset(
+        {"CONST.E1", "CONST_SHAPE.E1", "RESCALE.E15", "COND_IF.E1", "VARIABLE_READ.R4", "VARIABLE_WRITE.R4"}
+    ),
     fatal=frozenset({"INTDIV.R1", "GATHER.R1", "SCATTER.R1"}),
     limits=r"\w+\.(L\d+|rank\.\w+)",
     overflows=SUMS,
     underflows=frozenset({"REDUCE_PRODUCT"}),
     angles=frozenset({"FFT2D", "RFFT2D"}),
+    crowded=65,
 )
 KNOWN: Final[Mapping[str, Known]] = {"tosa_reference_model": REFERENCE_MODEL}

@@ -52,14 +52,14 @@ def limited(label: str, row: Row, *, beyond: bool) -> tuple[Graph, dict[str, Arr
     return graph, {t.name: values(numbers, "small", t.dtype, t.shape or ()) for t in graph.inputs}
 
 
-def of_rank(label: str, seed: int, *, beyond: bool) -> tuple[Graph, dict[str, Array]]:
+def of_rank(label: str, seed: int, target: Target | None, *, beyond: bool) -> tuple[Graph, dict[str, Array]]:
     """A use of an operator whose argument (`RESHAPE.rank.output`) has the greatest rank, or one more."""
     operator, _, argument = label.split(".")
     rank = LEVEL_8K.max_rank + beyond
     own = "rank of output" if (operator, argument) == ("RESHAPE", "output") else "rank"
     if (operator, argument) == ("ARGMAX", "output"):
         rank += 1  # it drops an axis
-    array = covering(operator, Target(version=V1_0))
+    array = covering(operator, target or Target(version=V1_0))
     chosen = next(one for one in array if one[own] == "6" and one.get("length of axis") != "1")
     return built(operator, {**chosen, own: str(rank)}, seed)
 

@@ -26,7 +26,7 @@ from .chains import chain
 from .corners import at_corners
 from .ends import to_the_ends
 from .limits import limited, of_rank
-from .pairs import pair, sized
+from .pairs import covering, pair, sized
 from .requires import at_require
 from .rules import broken
 
@@ -83,6 +83,10 @@ def _made(name: str, rng: random.Random, target: Target | None) -> Test:
     if operator == "graphs":
         graph, feeds = draw_graph(by_random(rng), floats=row == "float")
         return Test(name, graph, feeds)
+    if operator == "VARIABLE" and kind in ("aimed", "drawn"):  # its rows follow each other in the array
+        array = covering(operator, target or Target())
+        numbers = [n for n, one in enumerate(array) if one["row"] == row]
+        return Test(name, *pair(operator, numbers[int(number) % len(numbers)], rng.getrandbits(32), target))
     if kind == "aimed":
         return Test(name, *aimed(operator, row, int(number), rng))
     if kind == "drawn":
@@ -96,7 +100,7 @@ def _made(name: str, rng: random.Random, target: Target | None) -> Test:
     if number == "error":
         return Test(name, *broken(kind, row, rng), kind)
     if ".rank." in kind:
-        return Test(name, *of_rank(kind, rng.getrandbits(32), beyond=number == "beyond"), kind)
+        return Test(name, *of_rank(kind, rng.getrandbits(32), target, beyond=number == "beyond"), kind)
     if kind.startswith(f"{operator}.L"):
         return Test(name, *limited(kind, TABLE[operator].row(row), beyond=number == "beyond"), kind)
     return Test(name, *at_require(kind, beyond=number == "beyond"), kind)

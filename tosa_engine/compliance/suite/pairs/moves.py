@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ....graph import Block, Operator, Tensor
+from ....spec.case import Case
 from ....types import bool_, i8
 
 if TYPE_CHECKING:
@@ -161,10 +162,16 @@ def custom(use: Use) -> None:
 
 
 def variable(use: Use) -> None:
+    """A declaration with the operator that uses it: some tools read no others."""
     dtype = use.row.types["var_t"]
     shape = tuple(int(n) for n in use.rng.integers(1, 3, int(use.chosen["rank"])))
-    initial = np.ones(shape, dtype.storage) if use.chosen["initial_value"] == "given" else None
-    use.case.set(name="v", var_shape=shape, type=dtype, initial_value=initial)
+    declared = {"name": "v", "var_shape": shape, "type": dtype}
+    if use.chosen["initial_value"] == "given":
+        use.case = Case("VARIABLE_READ").after("VARIABLE", **declared, initial_value=np.ones(shape, dtype.storage))
+        use.case.set(name="v").output("output1", dtype, shape)
+    else:
+        use.case = Case("VARIABLE_WRITE").after("VARIABLE", **declared, initial_value=None)
+        use.case.set(name="v").input("input1", dtype, shape)
 
 
 def with_variable(use: Use) -> None:
