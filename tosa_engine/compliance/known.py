@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -81,7 +81,8 @@ def _underflows(graph: Graph, feeds: Mapping[str, Array], operator: Operator) ->
         return False
     with np.errstate(all="ignore"):
         partial = abs(np.cumprod(factors.astype(np.float64), operator.attributes["axis"]))
-    return bool(((partial > 0) & (partial < float(ml_dtypes.finfo(factors.dtype).smallest_normal))).any())
+    least: Any = ml_dtypes.finfo(factors.dtype)  # type: ignore[no-untyped-call]
+    return bool(((partial > 0) & (partial < float(least.smallest_normal))).any())
 
 
 SUMS: Final = frozenset(
