@@ -170,7 +170,7 @@ def _legalized(source: Graph, floats: frozenset[str]) -> Context:
     block = source.main
     ctx = Context(
         block, IntegerWriter(source), complete(block, attached(block)), block.producers(), block.consumers(), derived,
-        floats=floats, spare=source.spare,
+        floats=floats, spare=source.spare, even=source.quantized,
     )  # fmt: skip
     ctx.squares = squares.find(block) - ctx.quant.keys() - floats
     ctx.exact = squares.ends(block, ctx.squares)

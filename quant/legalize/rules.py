@@ -57,6 +57,7 @@ class Context:
     squares: frozenset[str] = frozenset()  # without QParams, as long as they are added up (`squares`)
     exact: frozenset[str] = frozenset()  # sums of `squares`: what they were rounded from has more bits than int16
     spare: Mapping[str, QParams] = field(default_factory=dict)
+    even: bool = False  # halves go to even integers, as a quantized model says
     inside: frozenset[str] | set[str] = frozenset()  # what nobody stores, because a TABLE computes what is made of it
     as_real: dict[str, str] = field(default_factory=dict)
     as_stored: dict[str, Quantized] = field(default_factory=dict)

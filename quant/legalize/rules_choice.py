@@ -15,6 +15,7 @@ from tosa_engine.graph import Location
 from tosa_engine.qparams.arrays import quantize_array
 
 from .integer_writer import Plain, Quantized, Wide, stored_type
+from .multiplier import INT32_MAX
 from .rules import Context, rule
 from .rules_elementwise import at_one_scale
 from .rules_layout import place, shapes_of
@@ -102,4 +103,22 @@ def resize(ctx: Context, op: Operator) -> None:
     bound = x.reach * unit
     if wide is types.i32:
         e.bounded(bound, "the interpolation", ctx.source_name(out))
+    same = out in ctx.quant and ctx.quant[out].scale == (x.scale,)  # elsewhere nothing lies halfway
+    if ctx.even and same and bound < INT32_MAX and unit & (unit - 1) == 0:
+        if wide is not types.i32:
+            name = e.rescale(name, f"{out}_whole_acc", types.i32, 1.0, bound, why="1")
+        name, bound = _halves_below_even(ctx, name, unit.bit_length() - 1, out), bound + 1
     ctx.finish(out, Wide(name, tuple((np.array([x.scale]) / unit).tolist()), bound))
+
+
+def _halves_below_even(ctx: Context, x: str, bits: int, out: str) -> str:
+    """Less by 1 where x / 2^bits is a half above an even step, so that RESCALE, which rounds halves up, takes that one:
+    x - 1, and 1 where the step below is odd. Nothing but halves gets to another step.
+    """
+    e, shape = ctx.writer, ctx.shape(out)
+    ones = (1,) * len(shape)
+    amount, one = (e.constant(f"{what}_i32", types.i32, np.full(ones, what)) for what in (bits, 1))
+    whole = e.emit("ARITHMETIC_RIGHT_SHIFT", [x, amount], f"{out}_whole", types.i32, shape, round=False)
+    odd = e.emit("BITWISE_AND", [whole, one], f"{out}_odd", types.i32, shape)
+    less = e.emit("SUB", [x, one], f"{out}_less", types.i32, shape)
+    return e.emit("ADD", [less, odd], f"{out}_even", types.i32, shape)

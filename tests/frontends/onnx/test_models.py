@@ -344,3 +344,26 @@ def test_a_result_that_an_operator_does_not_give_moves_no_other(tmp_path: Path) 
     proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     x = np.arange(8, dtype=np.float32).reshape(1, 2, 4)
     assert oracle.run(load(written(tmp_path, proto)), {"x": x, "k": x})["s"].tolist() == (x + x).tolist()
+
+
+def test_halves_of_an_interpolation_in_a_quantized_model_go_to_even(
+    tmp_path: Path, command: Callable[..., Outcome]
+) -> None:
+    """As QuantizeLinear says; RESCALE alone rounds them up."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("Resize", ["d", "", "factors"], ["r"], mode="linear"),
+        helper.make_node("QuantizeLinear", ["r", "s", "z"], ["qr"]),
+        helper.make_node("DequantizeLinear", ["qr", "s", "z"], ["y"]),
+    ]
+    constants = {"s": np.float32(0.5), "z": np.int8(-3), "factors": np.float32([1, 1, 2, 2])}
+    path = written(tmp_path, model(nodes, {"x": [1, 1, 1, 8]}, ["y"], constants))
+    out = tmp_path / "m.tosa"
+    assert command("quantize", path, "-o", out).code == 0
+    steps = np.array([0, 2, 4, 6, -6, -4, 1, 9])  # a quarter of each neighbour: halves at 0.5, 1.5, 2.5 ...
+    (found,) = oracle.run(load(out), {"x": (steps - 3).astype(np.int8).reshape(1, 1, 1, 8)}).values()
+    ends = np.pad(steps, 1, mode="edge")
+    wide = np.stack([3 * steps + ends[:-2], 3 * steps + ends[2:]], -1).reshape(-1) / 4
+    assert ((wide * 2) % 2 == 1).sum() >= 6
+    assert (found[0, 0, 0] + 3).tolist() == np.rint(wide).tolist()
