@@ -114,7 +114,7 @@ def test_all_that_is_made_inside_is_limited() -> None:
 
 def test_it_is_refused_before_weights_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = matmul(np.ones((1, 64, 64), np.float32))
-    monkeypatch.setattr("tosa_engine.runtime.session.plan_in_parts", None)
+    monkeypatch.setattr("tosa_engine.runtime.planner.plan_in_parts", None)
     with pytest.raises(DataError, match="16,388 for constants, 16,384 for constants as kernels read them"):
         tosa_engine.Session(graph, 1, max_memory=20000).plan()
 
