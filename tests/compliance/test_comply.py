@@ -115,6 +115,20 @@ def test_a_budget_of_time_is_held_within_batches_and_while_shrinking(tmp_path: P
     assert 1 <= len(results.records) <= 6
 
 
+def test_what_an_engine_says_of_this_run_alone_is_left_out(tmp_path: Path) -> None:
+    from tosa_engine.compliance.campaign.work import one
+    from tosa_engine.compliance.doors import Answer, Ending
+
+    class Dying(Planted):
+        def run(self, graph: Any, feeds: Any) -> Any:
+            return Answer(
+                Ending.CRASH, "at 0x7fff50f73cf8 of process 19996: /tmp/tosa-comply-p2yvj_cy/graph.tosa:0:0: error 17"
+            )
+
+    found = one(Settings("dying"), "ADD/i32/aimed/0", Dying("unplanted"))
+    assert found.text == "at ... of process ...: .../graph.tosa:0:0: error 17"
+
+
 ENGINE = """
 import sys, time
 from tosa_engine import check, oracle, serialize
