@@ -27,7 +27,7 @@ class Place:
         self.bin, self.folder = folder / "bin", folder
         self.bin.mkdir()
         self.client = self.bin / "tosa-engine-reference"
-        shutil.copy(root / "bin" / "tosa-engine-reference", self.client)
+        shutil.copy(root / "tosa_engine" / "compliance" / "tosa-engine-reference", self.client)
         (self.bin / "tosa-engine-reference-once").write_text(ONCE)
         (self.bin / "tosa-engine-reference-once").chmod(0o755)
         self.slots = folder / "tosa-engine-reference" / str(self.bin).replace("/", "_")
