@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 os.environ["TOSA_ENGINE_FIRST_RUN"] = "compiled"  # what is tested are the kernels
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells give it to what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # processes of tests inherit that, and are interrupted
 
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])

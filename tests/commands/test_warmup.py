@@ -166,7 +166,10 @@ def test_a_model_is_compiled_once_and_runs_from_the_cache(small: Path, tmp_path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of POSIX")
-@pytest.mark.parametrize(("flags", "shown"), [([], True), (["--quiet"], False)])
+@pytest.mark.parametrize(
+    ("flags", "shown"),
+    [([], True), pytest.param(["--quiet"], False, marks=pytest.mark.slow("kernels are compiled anew"))],
+)
 def test_terminals_see_one_line_per_step_that_is_compiled(
     small: Path, tmp_path: Path, flags: list[str], shown: bool
 ) -> None:
@@ -215,6 +218,7 @@ def test_a_cache_that_cannot_be_written_is_an_error(small: Path, tmp_path: Path)
     assert re.match(r"error: \d compiled functions can't be kept: \[Errno 27\] File too large", lines[1])
 
 
+@pytest.mark.slow("kernels are compiled anew")
 def test_a_full_cache_that_cannot_be_written_is_read(small: Path, tmp_path: Path) -> None:
     assert start("warmup", small, cache=tmp_path)().code == 0
     ended = start("warmup", small, cache=tmp_path, preexec_fn=no_writing)()

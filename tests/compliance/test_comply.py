@@ -213,6 +213,7 @@ def test_bad_ends_are_verdicts_of_their_own(function: str, status: str, engine: 
         door.close()
 
 
+@pytest.mark.slow("three campaigns")
 def test_failures_are_told_and_a_baseline_forgives_them(engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (engine / "off.py").write_text(
         "import mydut\ndef run(path, feeds):\n    found = mydut.right(path, feeds)\n"
@@ -384,6 +385,7 @@ def test_products_below_the_normal_numbers_are_known_of_the_reference_model() ->
         assert REFERENCE_MODEL.explains(made.graph(), feeds, found) == why
 
 
+@pytest.mark.slow("the commands of a page")
 def test_the_ten_lines_from_a_binary_to_a_page(
     engine: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
