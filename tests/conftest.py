@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ def report(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: HEAVY.index(item.path.name) if item.path.name in HEAVY else len(HEAVY))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what stays for the whole run: thousands of tests and their modules aren't looked at again
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -96,7 +96,9 @@ BIAS = st.sampled_from([0, 1, -(1 << 31), 1 << 31, 5 << 34, END // 2, -END // 2]
 
 
 @pytest.mark.parametrize("variant", BEST)
-@pytest.mark.parametrize("case", SHAPES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=[pytest.mark.slow("a dozen epilogues")] * (one != "windows")) for one in SHAPES]
+)
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shifts small enough for results beyond int32 are seen not to be proved."""
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)

@@ -135,7 +135,13 @@ def test_kernel_equals_oracle(op: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("variant", UNITS)
-@pytest.mark.parametrize(("op", "row"), TILED)
+@pytest.mark.parametrize(
+    ("op", "row"),
+    [
+        key if "i8_i8" in key[1] else pytest.param(*key, marks=pytest.mark.slow("every row is compiled for each unit"))
+        for key in TILED
+    ],
+)
 def test_each_vector_unit_equals_oracle(op: str, row: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
 

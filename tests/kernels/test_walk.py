@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT.parent / "shared" / "models" / "tosa"
 INTEGER_MODELS = sorted(p.name for p in MODELS.glob("*.int*")) if MODELS.is_dir() else []
+QUICK_MODELS = ("mobilenet_v2_w100_224.int8", "encoder_block_T64_D128.int8", "ds_cnn_kws.int16")
 
 
 def bytes_of(arrays: list[Array]) -> list[bytes]:
@@ -326,7 +327,9 @@ def test_without_the_jit_python_walks(large: graph.Graph) -> None:
 
 
 @pytest.mark.skipif(not INTEGER_MODELS, reason="needs the folder ../shared/models")
-@pytest.mark.parametrize("name", INTEGER_MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow("compiled")] * (n not in QUICK_MODELS)) for n in INTEGER_MODELS]
+)
 def test_integer_models_are_walked_without_python(name: str) -> None:
     program = Blocks(Session(MODELS / name / "model.tosa", 1).plan(), 1).main.program
     assert [type(part) for part in program.parts] == [Span]

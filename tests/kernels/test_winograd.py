@@ -101,6 +101,7 @@ def test_factors_fit_int16_and_a_sum_is_moved_at_one_point() -> None:
     assert 9 * pow(9, -1, 1 << 32) % (1 << 32) == 1
 
 
+@pytest.mark.slow("two transformations are compiled")
 def test_weights_beyond_int16_are_refused_because_they_would_be_wrong() -> None:
     weight = np.full((16, 3, 3, 32), 127, np.int8)
     x = np.random.default_rng(0).integers(-128, 128, (1, 6, 6, 32)).astype(np.int8)

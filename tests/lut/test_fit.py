@@ -35,7 +35,7 @@ def test_a_fitted_table_is_never_worse_in_its_maximum(name: str) -> None:
     assert np.abs(np.diff(fitted.entries.astype(np.int64))).max() <= 32767
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.floats(0.5, 12), st.floats(-3, 3), st.floats(0.2, 1.0))
 def test_of_any_smooth_function(frequency: float, phase: float, amplitude: float) -> None:
     def wave(x: float) -> float:

@@ -78,6 +78,8 @@ def dangers(source: str, package: str = "quant") -> list[str]:
 
 def prints(source: str) -> list[int]:
     """The lines where something is printed as it is: `text.say` shows what names hold."""
+    if not any(word in source for word in ("print(", "stdout", "stderr")):
+        return []
     calls = [n for n in ast.walk(tree_of(source)) if isinstance(n, ast.Call)]
     direct = [n for n in calls if called(n) in ("print", "sys.stdout.write", "sys.stderr.write")]
     return [n.lineno for n in direct if not (n.args and ast.unparse(n.args[0]).startswith(("shown(", "joined(")))]

@@ -61,8 +61,13 @@ def numbers(dtype: DType, size: tuple[int, ...], seed: int) -> Array:
 @pytest.mark.parametrize(
     "variant", [pytest.param(v, marks=[] if v == NATIVE[0] else pytest.mark.slow("another width")) for v in NATIVE]
 )
-@pytest.mark.parametrize("dtype", [types.fp16, types.bf16], ids=str)
-@pytest.mark.parametrize("op", ["CONV2D", "DEPTHWISE_CONV2D"])
+@pytest.mark.parametrize(
+    ("op", "dtype"), [
+        ("CONV2D", types.fp16), ("DEPTHWISE_CONV2D", types.bf16),
+        pytest.param("CONV2D", types.bf16, marks=pytest.mark.slow("the other format")),
+        pytest.param("DEPTHWISE_CONV2D", types.fp16, marks=pytest.mark.slow("the other format")),
+    ], ids=str,
+)  # fmt: skip
 def test_same_bits_as_by_way_of_float32(op: str, dtype: DType, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain loops, which have no narrow form, convert whole tensors."""
     sides, ints = st.integers(3, 9), st.integers(1, 3)
