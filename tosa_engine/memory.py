@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ADVICE: Final = "take a smaller batch, fewer threads, or allow more (--max-memory, Session(max_memory=...))"
+SMALL: Final = 1 << 23  # bytes that the system isn't asked for: less than what Python itself takes in between
 NO_LIMIT: Final = 1 << 60  # control groups say numbers beyond for none
 ROOT: Final = Path("/")
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
@@ -39,10 +40,18 @@ def allowed() -> int | None:
 
 def refuse_more(total: int, what: str, limit: int | None = None, held: int = 0) -> None:
     """Raise DataError where `what` takes a `total` of more than `limit` bytes (None: what is free), `held` included."""
-    most = most_of(limit, held)
-    if most is not None and total > most:
+    if not fits(total, limit, held):
+        most = most_of(limit, held)
         which = "available" if limit is None else "allowed"
         raise DataError(f"{what}, {most:,} are {which}; {ADVICE}", label="RUN.memory")
+
+
+def fits(total: int, limit: int | None = None, held: int = 0) -> bool:
+    """Whether a `total` is within the limit (None: within what is free)."""
+    if limit is None and total <= SMALL:
+        return True
+    most = most_of(limit, held)
+    return most is None or total <= most
 
 
 def most_of(limit: int | None, held: int = 0) -> int | None:

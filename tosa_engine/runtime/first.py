@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import UsageError
 from ..kernels import _jit
-from ..memory import most_of
+from ..memory import fits
 from .plain import PlainRuns, can_run
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ class FirstRuns:
         if not sys.executable or _jit.cache_folder() is None or _jit.unkept:
             return None
         runs = PlainRuns(self._graph)
-        most = most_of(self._most)
-        fits = most is None or runs.most_bytes <= most
-        return runs if fits and runs.seconds <= MOST_SECONDS else None
+        return runs if fits(runs.most_bytes, self._most) and runs.seconds <= MOST_SECONDS else None
 
 
 def first_runs(graph: Graph, threads: int, most: int | None) -> FirstRuns | None:

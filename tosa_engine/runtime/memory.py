@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..memory import most_of, refuse_more
+from .. import memory
 from ..spec import TABLE
 
 if TYPE_CHECKING:
@@ -47,11 +47,10 @@ class Need:
 
     def check(self, limit: int | None) -> None:
         """Raise DataError where the run takes more than `limit` bytes (None: than there are)."""
-        refuse_more(self.total, f"a run takes {self.total:,} bytes ({self})", limit, self.held)
+        memory.refuse_more(self.total, f"a run takes {self.total:,} bytes ({self})", limit, self.held)
 
     def fits(self, limit: int | None) -> bool:
-        most = most_of(limit, self.held)
-        return most is None or self.total <= most
+        return memory.fits(self.total, limit, self.held)
 
 
 def before_planning(graph: Graph, keep: Iterable[str], workers: int) -> Need:
