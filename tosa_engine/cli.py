@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, NoReturn
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 BUG = 70
 EXAMPLE = "example:"
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 INPUT_OUTPUT = 6
 EPILOG = """exit codes: 0 done, 1 negative result (mismatch, threshold missed), 2 usage, 3 the graph is an error,
-4 unpredictable, 5 unsupported, 6 input/output, 70 a bug of ours, 130 interrupted"""
+4 unpredictable, 5 unsupported, 6 input/output, 70 a bug of ours, 130 interrupted, 143 terminated"""
 
 
 class _Help(argparse.HelpFormatter):
@@ -69,8 +70,18 @@ class _Unavailable:
         raise UsageError(self.message)
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: what runs is ended, and kept, as by Ctrl-C."""
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise _Terminated
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. Errors are one line on stderr; -v adds the traceback."""
+    if argv is None and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     argv = sys.argv[1:] if argv is None else list(argv)
     debug = bool({"-v", "--debug"} & set(argv))
     try:
@@ -79,6 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as exit_:  # argparse after --help
         return int(exit_.code or 0)
+    except _Terminated:
+        say("terminated", file=sys.stderr)
+        return TERMINATED
     except KeyboardInterrupt:
         say("interrupted", file=sys.stderr)
         return INTERRUPTED

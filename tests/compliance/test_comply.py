@@ -232,7 +232,8 @@ def test_failures_are_told_and_a_baseline_forgives_them(engine: Path, capsys: py
     assert "0 new failures, 0 gone" in capsys.readouterr().out
 
 
-def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path, sent: signal.Signals, code: int) -> None:
     words = [sys.executable, "-m", "tosa_engine.cli", "comply", "--engine", "mydut:right", "--budget", "100000"]
     child = subprocess.Popen(
         [*words, "--operators", "ADD", "-o", "out"], stderr=subprocess.DEVNULL, start_new_session=True
@@ -240,8 +241,10 @@ def test_an_interrupt_ends_all_and_keeps_what_is_done(engine: Path) -> None:
     journal, until = Path("out/journal.jsonl"), time.monotonic() + 30
     while time.monotonic() < until and (not journal.exists() or journal.read_text().count("\n") < 9):
         time.sleep(0.05)
-    os.killpg(child.pid, signal.SIGINT)
-    assert child.wait(20) == 130
+    os.kill(child.pid, sent)
+    assert child.wait(20) == code
+    with pytest.raises(ProcessLookupError):  # the engine's process has ended, too
+        os.killpg(child.pid, 0)
     assert all(json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines())
 
 
