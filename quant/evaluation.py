@@ -21,6 +21,7 @@ from .metrics import Reading
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from tosa_engine.cluster import Workers
     from tosa_engine.graph import Graph
     from tosa_engine.journal import Journal
     from tosa_engine.runtime.ports import Port
@@ -75,13 +76,13 @@ class Evaluator:
             _keep(journal, number, outputs)
             yield 1
 
-    def run_on_workers(self, journal: Journal, scheduler: str | None, workers: int | None) -> Iterator[int]:
-        """The same by dask's workers: those of the scheduler at an address, or processes on this machine.
+    def run_on_workers(self, journal: Journal, workers: Workers) -> Iterator[int]:
+        """The same by dask's workers.
 
         Raises UsageError without dask.distributed or a scheduler there.
         """
         missing = self.missing(journal)
-        with connected("--engine dask", scheduler, workers) as client:
+        with connected(workers) as client:
             shared = client.scatter((self.graph, self.samples), broadcast=True, hash=False)
             chunks = [missing[i : i + CHUNK] for i in range(0, len(missing), CHUNK)]
             futures = [client.submit(_chunk, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]

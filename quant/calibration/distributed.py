@@ -18,6 +18,7 @@ from .observe import collect
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tosa_engine.cluster import Workers
     from tosa_engine.graph import Graph
     from tosa_engine.samples.arrays import Samples
 
@@ -31,21 +32,19 @@ def collect_distributed(
     samples: Samples,
     statistics: Statistics,
     numbers: Sequence[int],
+    workers: Workers,
     *,
-    scheduler: str | None = None,
-    workers: int | None = None,
     seen: Callable[[int], None] = lambda samples: None,
 ) -> None:
     """Count the samples `numbers` into `statistics`, chunk by chunk as they come back.
 
-    `scheduler` is the address of a running dask scheduler whose workers can read the same files; without it `workers`
-    processes are started on this machine (None: one for each processor). `seen` is told how many samples came back.
+    The workers can read the same files. `seen` is told how many samples came back.
 
     Raises:
         UsageError: dask.distributed isn't installed, or there is no scheduler at the address.
         DataError: as `Collector.add`.
     """
-    with connected("--engine dask", scheduler, workers) as client:
+    with connected(workers) as client:
         shared = client.scatter((graph, samples), broadcast=True, hash=False)
         chunks = [list(numbers[i : i + CHUNK]) for i in range(0, len(numbers), CHUNK)]
         futures = [client.submit(_count, shared, chunk, allowed(), pure=False, retries=3) for chunk in chunks]

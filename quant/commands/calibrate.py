@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tosa_engine.cluster import add_workers
 from tosa_engine.commands.common import add_memory, add_model, add_options, at_least, open_source
 from tosa_engine.commands.samples import add_data, check_data, list_of_numbers, samples_of
 from tosa_engine.commands.told import warn
@@ -56,9 +57,7 @@ class _Calibrate:
         work.add_argument(
             "--save-every", type=seconds, default=10.0, metavar="SECONDS", help="keep the statistics; default: 10"
         )
-        work.add_argument("--engine", choices=("local", "dask"), default="local", help="who runs the samples")
-        work.add_argument("--workers", type=at_least(1), metavar="N", help="processes of --engine dask on this machine")
-        work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
+        add_workers(work, "samples")
 
     def run(self, args: argparse.Namespace) -> int:
         from ..calibration.calibrate import from_statistics
@@ -126,10 +125,6 @@ def _check(args: argparse.Namespace) -> None:
     check_data(args)
     if args.merge and args.first:
         raise UsageError("--from is for data; --merge takes whole statistics")
-    if args.engine != "dask" and (args.workers or args.scheduler):
-        raise UsageError("--workers and --scheduler are for --engine dask")
-    if args.workers and args.scheduler:
-        raise UsageError("--workers starts processes here, --scheduler uses those of others: give one of them")
 
 
 def scheme_of(args: argparse.Namespace) -> Scheme:
@@ -214,10 +209,8 @@ def _count(
             bar.update(count)
             save()
 
-        if args.engine == "dask":
-            collect_distributed(
-                graph, samples, statistics, numbers, scheduler=args.scheduler, workers=args.workers, seen=done
-            )
+        if args.workers:
+            collect_distributed(graph, samples, statistics, numbers, args.workers, seen=done)
             return
         collector = Collector(graph, statistics)
         for number, sample in samples.read(numbers):

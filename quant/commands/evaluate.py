@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from tosa_engine.cluster import add_workers
 from tosa_engine.commands.common import add_memory, add_model, add_options, at_least, load_model
 from tosa_engine.errors import UsageError
 from tosa_engine.text import say
@@ -39,9 +40,7 @@ class _Evaluate:
         add_memory(parser)
         add_resume(parser, "outputs of samples")
         work = parser.add_argument_group("who runs the samples")
-        work.add_argument("--engine", choices=("local", "dask"), default="local", help="default: local")
-        work.add_argument("--workers", type=at_least(1), metavar="N", help="processes of --engine dask on this machine")
-        work.add_argument("--scheduler", metavar="ADDRESS", help="a running dask scheduler")
+        add_workers(work, "samples")
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -62,8 +61,7 @@ class _Evaluate:
         journal = Journal(journal_path(args), belongs, resume=args.resume)
         with kept(journal), bar("evaluate", len(numbers), "sample") as progress:
             progress.update(len(numbers) - len(evaluator.missing(journal)))
-            dask = args.engine == "dask"
-            steps = evaluator.run_on_workers(journal, args.scheduler, args.workers) if dask else None
+            steps = evaluator.run_on_workers(journal, args.workers) if args.workers else None
             for done in steps or evaluator.run_here(journal):
                 progress.update(done)
         found = evaluator.result(journal)
@@ -77,10 +75,6 @@ class _Evaluate:
 def _check(args: argparse.Namespace) -> None:
     if bool(args.data) == bool(args.random):
         raise UsageError("evaluate needs one of --data and --random")
-    if args.engine != "dask" and (args.workers or args.scheduler):
-        raise UsageError("--workers and --scheduler are for --engine dask")
-    if args.workers and args.scheduler:
-        raise UsageError("--workers starts processes here, --scheduler uses those of others: give one of them")
 
 
 def _metric(args: argparse.Namespace, samples: Samples) -> tuple[Metric | None, Targets | None]:

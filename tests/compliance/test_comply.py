@@ -267,7 +267,7 @@ def test_two_workers_of_dask_give_the_same_file(engine: Path, monkeypatch: pytes
         (["--engine", "mydut:right", "--operators", "FOO"], "no operator FOO"),
         (["--engine", "mydut:right", "--rows", "foo"], "no row foo"),
         (["--engine", "mydut:right", "--budget", "soon"], "not 'soon'"),
-        (["--engine", "mydut:right", "--workers", "slurm"], "--workers is dask"),
+        (["--engine", "mydut:right", "--workers", "slurm"], "is not dask, dask:PROCESSES"),
         (["--engine", "mydut:right", "--known", "nothing"], "no list of known differences"),
         (["--engine", "mydut:right", "--resume"], "there is no"),
     ],

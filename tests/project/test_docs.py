@@ -131,4 +131,4 @@ def test_exit_codes_are_those_of_the_code() -> None:
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, flags=re.MULTILINE)}
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.TosaEngineError)]
     raised = {c.exit_code for c in classes if isinstance(c.exit_code, int)}
-    assert documented == raised | {0, 1, cli.INPUT_OUTPUT, cli.BUG, cli.INTERRUPTED}
+    assert documented == raised | {0, 1, cli.INPUT_OUTPUT, cli.BUG, cli.INTERRUPTED, cli.TERMINATED}

@@ -118,7 +118,7 @@ def test_fewer_targets_than_samples(command, folder: Path) -> None:
     ("flags", "message"),
     [
         ([], "evaluate needs one of --data and --random"),
-        (["--random", "3", "--workers", "2"], "--workers and --scheduler are for --engine dask"),
+        (["--random", "3", "--workers", "2"], "'2' is not dask, dask:PROCESSES or dask:ADDRESS"),
         (["--random", "3", "--resume"], "--resume needs the place of the journal"),
     ],
 )
@@ -130,6 +130,6 @@ def test_wrong_flags(flags: list[str], message: str, command, folder: Path) -> N
 
 @pytest.mark.slow("two processes of dask are started: 10 s")
 def test_dask_gives_the_same_hash(command, folder: Path) -> None:
-    given = ("--data", folder / "data.npz", "--engine", "dask", "--workers", "2")
+    given = ("--data", folder / "data.npz", "--workers", "dask:2")
     outcome = command("evaluate", folder / "model.tosa", *given)
     assert outcome.out.splitlines()[-1] == f"sha256 of the outputs: {expected_hash()}"

@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
     | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins", "tosa_engine.profiling"}
-    | {"tosa_engine.files", "tosa_engine.compliance"},
+    | {"tosa_engine.files", "tosa_engine.compliance", "tosa_engine.cluster"},
     "tosa_engine.cli": {
         "tosa_engine.commands",
         "tosa_engine.errors",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..cluster import add_workers
 from ..errors import DataError, UsageError
 from ..target import EXTENSIONS, LEVELS, PROFILES
 from ..text import say
@@ -92,11 +93,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--memory", type=float, default=0.0, metavar="GB", help="that a test may take; 0: any")
     place.add_argument("--files", choices=("npy", "bin"), default="npy", help="how arrays are exchanged")
     place.add_argument("--jobs", type=int, default=1, metavar="N", help="tests at the same time")
-    place.add_argument(
-        "--workers",
-        metavar="dask[:ADDRESS]",
-        help="tests on the workers of a dask scheduler, or of a local cluster",
-    )
+    add_workers(place, "tests")
     place.add_argument("--resume", action="store_true", help="go on with the run whose journal is in the folder")
 
 
@@ -113,13 +110,10 @@ def _campaign(args: argparse.Namespace) -> Campaign:
     chosen = Selection(tuple(args.operators), tuple(args.rows), target, not args.no_graphs)
     limits = Limits(args.timeout, int(args.memory * (1 << 30)))
     settings = Settings(args.engine, chosen, args.seed, args.files, limits, args.strict, args.known or "")
-    kind, _, address = (args.workers or "").partition(":")
-    if args.workers and kind != "dask":
-        raise UsageError(f"--workers is dask or dask:ADDRESS, not {args.workers}")
     if args.jobs < 1:
         raise UsageError("--jobs is at least 1")
     folder = Path(args.output)
-    return Campaign(settings, Budget.parse(args.budget), folder, args.jobs, dask=bool(args.workers), address=address)
+    return Campaign(settings, Budget.parse(args.budget), folder, args.jobs, args.workers)
 
 
 def _write_folders(args: argparse.Namespace) -> int:

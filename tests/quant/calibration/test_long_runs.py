@@ -81,6 +81,7 @@ def test_resuming_with_other_data_is_an_error(command: Callable, tmp_path: Path)
 def test_dask_gives_the_same_bytes_though_a_worker_is_killed() -> None:
     distributed = pytest.importorskip("distributed", reason="extra 'distributed' isn't installed")
     from quant.calibration.distributed import collect_distributed
+    from tosa_engine.cluster import Workers
 
     graph = load(MODEL)
     samples = RandomSamples(160, 3, graph.inputs)
@@ -97,7 +98,7 @@ def test_dask_gives_the_same_bytes_though_a_worker_is_killed() -> None:
             os.kill(killed[0], signal.SIGKILL)
 
     try:
-        collect_distributed(graph, samples, alone, range(160), scheduler=cluster.scheduler_address, seen=kill)
+        collect_distributed(graph, samples, alone, range(160), Workers(cluster.scheduler_address), seen=kill)
     finally:
         cluster.close()
     assert killed
@@ -110,7 +111,7 @@ def test_an_address_without_a_scheduler_is_named(command: Callable, tmp_path: Pa
 
     monkeypatch.setattr(cluster, "PATIENCE", "0.2s")
     line = ["calibrate", MODEL, "--data", DATA, "-o", tmp_path / "g.quant"]
-    done = command(*line, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
+    done = command(*line, "--workers", "dask:tcp://127.0.0.1:1")
     assert done.code == 2
     assert "no dask scheduler answers at tcp://127.0.0.1:1" in done.err
 
@@ -120,8 +121,8 @@ def test_an_address_without_a_scheduler_is_named(command: Callable, tmp_path: Pa
     [
         ([], "calibration needs one of --data, --random and --merge; got none"),
         (["--data", "x", "--random", "3"], "got --data and --random"),
-        (["--random", "3", "--workers", "2"], "--workers and --scheduler are for --engine dask"),
-        (["--random", "3", "--engine", "dask", "--workers", "2", "--scheduler", "x"], "give one of them"),
+        (["--random", "3", "--workers", "2"], "'2' is not dask, dask:PROCESSES or dask:ADDRESS"),
+        (["--random", "3", "--workers", "dask:0"], "'dask:0' is not dask, dask:PROCESSES or dask:ADDRESS"),
         (["--random", "3", "--method", "percentile", "--percentile", "40"], "above 50 and at most 100, got 40"),
         (["--data", str(DATA), "--image-mean", "1"], "--image-mean: '"),
         (["--random", "3", "--image-std", "1,x"], "'1,x' isn't a number or a list of numbers with commas"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ...cluster import Workers
     from ..doors import Door
     from .settings import Budget, Settings
 
@@ -29,14 +30,13 @@ FOR_TESTS = 0.8  # of a budget of time; the rest is for shrinking
 
 @dataclass(frozen=True)
 class Campaign:
-    """`jobs` processes here, or the workers of dask at `address`; `door` takes the place of the engine's text."""
+    """`jobs` processes here, or `workers` of dask; `door` takes the place of the engine's text."""
 
     settings: Settings
     budget: Budget
     folder: Path
     jobs: int = 1
-    dask: bool = False
-    address: str = ""
+    workers: Workers | None = None
     door: Door | None = None
 
 
@@ -93,8 +93,8 @@ def _begun(campaign: Campaign, *, resume: bool) -> tuple[Journal, dict[str, Reco
 
 
 def _worked(campaign: Campaign, batches: Iterator[Sequence[str]], last: float | None) -> Iterator[list[Record]]:
-    if campaign.dask:
-        return workers.dask(campaign.settings, batches, campaign.address, campaign.jobs, last)
+    if campaign.workers is not None:
+        return workers.dask(campaign.settings, batches, campaign.workers, last)
     if campaign.jobs > 1 and campaign.door is None:
         return workers.processes(campaign.settings, batches, campaign.jobs, last)
     return workers.here(campaign.settings, batches, campaign.door, last)

@@ -13,6 +13,7 @@ from .work import work
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ...cluster import Workers
     from ..doors import Door
     from .record import Record
     from .settings import Settings
@@ -50,9 +51,9 @@ def processes(settings: Settings, batches: Batches, count: int, until: float | N
                 future.cancel()
 
 
-def dask(settings: Settings, batches: Batches, address: str, count: int, until: float | None) -> Iterator[list[Record]]:
-    """On the workers of a dask scheduler at an address, or (no address) of `count` processes on this machine."""
-    with connected("--workers dask", address or None, count) as client:
+def dask(settings: Settings, batches: Batches, wanted: Workers, until: float | None) -> Iterator[list[Record]]:
+    """On workers of dask."""
+    with connected(wanted) as client:
         ahead = AHEAD * max(1, len(client.scheduler_info()["workers"]))
 
         def submitted(names: Sequence[str]) -> Any:
