@@ -10,7 +10,8 @@ import pytest
 
 from tosa_engine import arrays, serialize, types
 from tosa_engine.builder import Builder
-from tosa_engine.graph import Operator, Tensor, new_graph
+from tosa_engine.graph import Operator, QParams, Tensor, new_graph
+from tosa_engine.runtime.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,3 +157,64 @@ def test_floats_for_an_integer_model_say_what_to_do(command, model: Path, tmp_pa
         "error: DATA.floats: got float32 for i32: the model takes integers, real / scale + zero point; --real computes "
         "them by the scales in the model's file, and real numbers of the outputs (tensor 'a')\n"
     )
+
+
+@pytest.fixture
+def scaled(tmp_path: Path) -> Path:
+    """y = -x, quantized, with an axis for the batch; z has none."""
+    b = Builder()
+    x = b.input(types.i8, (1, 3), "x")
+    y = b.op("NEGATE", x, 0, 0, output="y")
+    b.output(y)
+    b.output(b.op("RESHAPE", y, np.array([3]), output="z"))
+    graph = b.graph()
+    for name in ("x", "y"):
+        graph.main.tensors[name].quant = QParams((0.5,), (0,), 8)
+    serialize.write(graph, tmp_path / "scaled.tosa")
+    np.savez(tmp_path / "samples.npz", x=np.array([[1, 2, 3], [4, 5, 6], [-7, 8, 60]], np.float32))
+    return tmp_path
+
+
+def test_samples_are_stacked_along_the_first_axis(command, scaled: Path) -> None:
+    line = ["run", scaled / "scaled.tosa", "--data", scaled / "samples.npz"]
+    assert command(*line, "-o", scaled / "y.npz").code == 0
+    found = arrays.read_bundle(scaled / "y.npz")
+    wanted = np.array([[-2, -4, -6], [-8, -10, -12], [14, -16, -120]], np.int8)
+    np.testing.assert_array_equal(found["y"], wanted, strict=True)
+    np.testing.assert_array_equal(found["z"], wanted, strict=True)
+    assert command(*line, "--expect", scaled / "y.npz").out.startswith("EQUAL: 2 of 2 outputs, 18 elements")
+    assert command(*line, "--samples", "2", "--real", "-o", scaled / "real.npz").code == 0
+    np.testing.assert_array_equal(arrays.read_bundle(scaled / "real.npz")["y"], wanted[:2].astype(np.float32) / 2)
+
+
+def test_samples_that_were_done_before_an_interrupt_are_kept(
+    command, scaled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, done = Session.run, []
+
+    def interrupted(*args: object, **words: object) -> object:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(1)
+        return run(*args, **words)
+
+    monkeypatch.setattr(Session, "run", interrupted)
+    outcome = command("run", scaled / "scaled.tosa", "--data", scaled / "samples.npz", "-o", scaled / "y.npz")
+    assert (outcome.code, (scaled / "y.npz").exists()) == (130, False)
+    assert "y.part.npz: the outputs of the first 2 of 3 samples" in outcome.err
+    assert arrays.read_bundle(scaled / "y.part.npz")["y"].shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--data", "x.npz", "-i", "x.npy"], "-i is for a single run; --data and --random give samples"),
+        (["--random", "2", "--dump-intermediates", "d"], "--dump-intermediates is for a single run"),
+        (["--random", "2", "--data", "x.npz"], "not of both"),
+        (["--samples", "2"], "--samples counts those of --data or --random"),
+    ],
+)
+def test_flags_of_samples(command, scaled: Path, flags: list[str], message: str) -> None:
+    outcome = command("run", scaled / "scaled.tosa", *flags)
+    assert outcome.code == 2
+    assert message in outcome.err

@@ -24,6 +24,9 @@ from .common import (
     warn_of_version,
 )
 from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, fits, in_format, listed, read_feeds
+from .run_samples import ManyRuns
+from .run_samples import check as check_samples
+from .samples import add_data
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +45,11 @@ ROUNDING_DB = 60  # above, floats differ by rounding, and a tolerance is what is
 class _Run:
     name = "run"
     help = "run a model on arrays, write its outputs, or compare them with the expected ones"
-    example = "run net.tosa -i x.npy --real -o y.npz\nrun net.onnx -i x.npy --expect y.npy --atol 1e-5"
+    example = (
+        "run net.tosa -i x.npy --real -o y.npz\n"
+        "run net.tosa --data pictures --real -o y.npz\n"
+        "run net.onnx -i x.npy --expect y.npy --atol 1e-5"
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
@@ -72,6 +79,7 @@ class _Run:
         )
         arrays.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
+        add_data(parser)
         add_memory(parser)
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         add_options(parser, self.name)
@@ -79,24 +87,23 @@ class _Run:
 
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
+        check_samples(args)
         from .. import arrays
-        from ..runtime.real import real, stored
+        from ..runtime.real import real
         from ..runtime.session import Session
 
         import_custom(args.custom)
         graph = load_model(args)
         warn_of_version(graph, target)
         session = Session(graph, args.threads, target=target, checked=args.checked)
-        given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
-        if not args.real:
-            _no_floats_for_integers(given, session.inputs)
-        feeds = read_feeds(given, session.inputs, real=args.real)
-        feeds = stored(session.inputs, feeds) if args.real else feeds
-        expected = _read_expected(args.expect, session, real=args.real) if args.expect else None
-        outputs = _execute(session, feeds, args.dump_intermediates)
+        many = ManyRuns(args, session, graph) if args.data or args.random else None
+        feeds = _feeds(args, session) if many is None else {}
+        ports = session.outputs if many is None else many.ports
+        expected = _read_expected(args.expect, ports, real=args.real) if args.expect else None
+        outputs = _execute(session, feeds, args.dump_intermediates) if many is None else many.run()
         if args.real:
-            outputs = {port.name: real(port, outputs[port.name]) for port in session.outputs}
-            expected = None if expected is None else _as_real(expected, session.outputs)
+            outputs = {port.name: real(port, outputs[port.name]) for port in ports}
+            expected = None if expected is None else _as_real(expected, ports)
         if args.output:
             arrays.write(args.output, outputs)
         if expected is not None:
@@ -108,6 +115,17 @@ class _Run:
         return 0
 
 
+def _feeds(args: argparse.Namespace, session: Session) -> dict[str, Array]:
+    """The arrays of `-i`, as the inputs hold them."""
+    from ..runtime.real import stored
+
+    given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
+    if not args.real:
+        _no_floats_for_integers(given, session.inputs)
+    feeds = read_feeds(given, session.inputs, real=args.real)
+    return stored(session.inputs, feeds) if args.real else feeds
+
+
 def _tolerance(text: str) -> float:
     value = float(text)
     if not 0 <= value < float("inf"):
@@ -115,11 +133,11 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def _read_expected(path: str, session: Session, *, real: bool) -> dict[str, Array | Stored]:
+def _read_expected(path: str, outputs: Sequence[Port], *, real: bool) -> dict[str, Array | Stored]:
     """The expected outputs by name; those that have another type or shape aren't read, but stay in the file."""
     from .. import arrays
 
-    ports = {port.name: port for port in session.outputs}
+    ports = {port.name: port for port in outputs}
     names = list(ports)
     if path.endswith(".npy") and len(names) == 1:
         found = {names[0]: arrays.stored(path)}
