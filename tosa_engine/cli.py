@@ -26,7 +26,8 @@ EXAMPLE = "example:"
 INTERRUPTED, TERMINATED = 130, 143
 INPUT_OUTPUT = 6
 EPILOG = """exit codes: 0 done, 1 negative result (mismatch, threshold missed), 2 usage, 3 the graph is an error,
-4 unpredictable, 5 unsupported, 6 input/output, 70 a bug of ours, 130 interrupted, 143 terminated"""
+4 unpredictable, 5 unsupported, 6 input/output, 70 a bug of ours, 124 time limit,
+130 interrupted, 143 terminated"""
 
 
 class _Help(argparse.HelpFormatter):

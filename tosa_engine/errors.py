@@ -114,6 +114,12 @@ class RequireViolation(TosaEngineError):
         super().__init__(message, label=label, node=node, tensor=tensor)
 
 
+class TimeLimit(TosaEngineError):
+    """A run was ended at its time limit."""
+
+    exit_code = 124
+
+
 class Unsupported(TosaEngineError):
     """Legal, but this engine has no implementation for it (yet)."""
 

@@ -151,7 +151,8 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.runtime": (
-        ("bound", "memory", "ports"),
+        ("deadline", "memory", "ports"),
+        ("bound",),
         ("program", "real"),
         ("threads", "workspace"),
         ("verdict",),

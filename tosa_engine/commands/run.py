@@ -81,6 +81,9 @@ class _Run:
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         add_data(parser)
         add_memory(parser)
+        parser.add_argument(
+            "--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer, with exit code 124"
+        )
         parser.add_argument("--threads", type=at_least(1), metavar="N", help="workers; default: one per processor")
         add_options(parser, self.name)
         add_target(parser)
@@ -95,7 +98,8 @@ class _Run:
         import_custom(args.custom)
         graph = load_model(args)
         warn_of_version(graph, target)
-        session = Session(graph, args.threads, target=target, checked=args.checked)
+        limit = args.time_limit
+        session = Session(graph, args.threads, target=target, checked=args.checked, time_limit=limit)
         many = ManyRuns(args, session, graph) if args.data or args.random else None
         feeds = _feeds(args, session) if many is None else {}
         ports = session.outputs if many is None else many.ports
@@ -124,6 +128,13 @@ def _feeds(args: argparse.Namespace, session: Session) -> dict[str, Array]:
         _no_floats_for_integers(given, session.inputs)
     feeds = read_feeds(given, session.inputs, real=args.real)
     return stored(session.inputs, feeds) if args.real else feeds
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
 
 
 def _tolerance(text: str) -> float:

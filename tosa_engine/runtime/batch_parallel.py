@@ -26,6 +26,7 @@ from ..plan.batch import (
 from ..plan.steps import Step
 from .blocks import Blocks
 from .bound import Bound
+from .deadline import AT_ONCE
 from .program import Program, Span
 from .workspace import WORTH_WAKING
 
@@ -68,7 +69,8 @@ class PartsInParallel:
         if parts != self._parts:
             loop, shared = Loop(at.walk_parts, self._ports.reshape(-1)), parts * self._cost >= WORTH_WAKING
             scratch = tuple((words,) for words in self._own)
-            every = Bound(Step((), (), (), None), loop, parts, shared=shared and len(scratch) > 1, scratch=scratch)
+            shared = shared and len(scratch) > 1
+            every = Bound(Step((), (), (), None), loop, parts, shared=shared, scratch=scratch, cost=parts * self._cost)
             self._parts, self._program = parts, Program([every], len(scratch), frozenset())
         return self._program
 
@@ -85,10 +87,11 @@ class PartsInParallel:
 
 
 def is_compiled(plan: Plan) -> bool:
-    """Whether there are steps, and a run needs Python for none of them."""
+    """Whether there are steps, and a run needs Python for none of them, nor between them."""
     from ..kernels import _jit
 
-    steps = Blocks(plan, 1).main.steps if _jit.JIT and not plan.regions else []
+    short = cost_of(plan) <= AT_ONCE
+    steps = Blocks(plan, 1).main.steps if _jit.JIT and short and not plan.regions else []
     return any(bound.run is not None for bound in steps) and all(_loops(bound.run) for bound in steps)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.work import DONE
 from .program import Span
+from .team import alone
 
 if TYPE_CHECKING:
     from ..plan.steps import Step
@@ -35,8 +35,7 @@ class Clock:
                 after(part.bound.step)
             else:
                 bound, begin = part.bound, time.perf_counter_ns()
-                assert bound.run is not None
-                if bound.run(0, bound.units, bound.scratch[0]) != DONE:
+                if not alone(bound):
                     return bound.step
                 _add(self._nanoseconds, bound.step, time.perf_counter_ns() - begin)
         return None

@@ -16,6 +16,7 @@ from ..oracle.spatial import taps
 from ..spec import TABLE, bind_operator
 from ..types import fp32
 from . import plain_floats
+from .deadline import AT_ONCE, check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     Form = Callable[..., Array | None]
 
 EXACT: Final = {"f4": 1 << 24, "f8": 1 << 53}  # up to here all integers are numbers of these formats
+# nanoseconds, of one core: of a product in a form, of one in the oracle, of an element of other operators
+PRODUCT: Final = 0.1
+SLOW_PRODUCT: Final = 6.0
+ELEMENT: Final = 30.0
+BYTES: Final = 40  # of an element while it is computed
 
 
 def _format_for(reach: float, call: Call) -> str | None:
@@ -40,6 +46,18 @@ def _format_for(reach: float, call: Call) -> str | None:
 
 def _values(array: Array, zero_point: Array) -> Array:
     return array.astype(np.int64) - int(zero_point[0])
+
+
+def _product(call: Call, rows: Array, columns: Array) -> Array:
+    """rows @ columns, in parts between which Python sees signals and the clock."""
+    size = max(1, int(AT_ONCE / PRODUCT) // max(1, columns.size))
+    if len(rows) <= size:
+        return rows @ columns
+    found = np.empty((len(rows), columns.shape[1]), rows.dtype)
+    for low in range(0, len(rows), size):
+        check((call,))
+        found[low : low + size] = rows[low : low + size] @ columns
+    return found
 
 
 def conv2d(call: Call, input: Array, weight: Array, bias: Array, input_zp: Array, weight_zp: Array) -> Array | None:
@@ -57,7 +75,7 @@ def conv2d(call: Call, input: Array, weight: Array, bias: Array, input_zp: Array
         rows = np.zeros((*shape[1:3], len(places), input.shape[-1]), kind)
         for i, (_, to, read) in enumerate(places):
             rows[to[1], to[2], i] = source[image, read[1], read[2]]
-        sums = rows.reshape(-1, len(columns)) @ columns
+        sums = _product(call, rows.reshape(-1, len(columns)), columns)
         out[image] = (sums.astype(np.int64) + bias).reshape(shape[1:])
     return out
 
@@ -68,16 +86,13 @@ def matmul(call: Call, A: Array, B: Array, A_zp: Array, B_zp: Array) -> Array | 
     kind = _format_for(reach, call)
     if kind is None:
         return None
-    found: Array = (first.astype(kind) @ second.astype(kind)).astype(call.out_t.storage)
+    found = np.empty(call.shape_of("output"), call.out_t.storage)
+    for i, (rows, columns) in enumerate(zip(first.astype(kind), second.astype(kind), strict=True)):
+        found[i] = _product(call, rows, columns)
     return found
 
 
 FORMS: Final[Mapping[str, Form]] = {"CONV2D": conv2d, "MATMUL": matmul}
-# nanoseconds, of one core: of a product in a form, of one in the oracle, of an element of other operators
-PRODUCT: Final = 0.1
-SLOW_PRODUCT: Final = 6.0
-ELEMENT: Final = 30.0
-BYTES: Final = 40  # of an element while it is computed
 
 
 class PlainRuns:
@@ -101,6 +116,7 @@ class PlainRuns:
         """
         values = dict(feeds)
         for i, call in enumerate(self._calls):
+            check((call,))
             outputs = _run(call, _arguments(call, values))
             values.update(zip(call.operator.outputs, outputs, strict=True))
             for name in call.operator.inputs:

@@ -1,6 +1,7 @@
 """The steps of a workspace as a program: neighbouring compiled steps become one span that is walked without Python.
 
-Python does the rest between them: steps that aren't compiled, and looking at what was written.
+Python does the rest between them: steps that aren't compiled, and looking at what was written. It runs long steps, too,
+and comes between spans that would be long, so that signals are seen and runs end in time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..kernels.work import BLOCK, Chain, Loop, aligned
+from .deadline import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Single:
-    """A step that Python runs; with `look`, one that was run, and whose tensors Python looks at now."""
+    """A step that Python runs, or a long one; with `look`, one that was run, and whose tensors Python looks at now."""
 
     bound: Bound
     look: bool = False
@@ -52,8 +54,13 @@ class Program:
         self.origin: list[Bound] = []  # of each row
         self._words: list[Array] = []  # keeps them alive
         rows: list[list[int]] = []
+        since = 0.0  # cost of the span that isn't ended
         for i, bound in enumerate(steps):
             found = [] if bound.run is None else self._rows(bound)
+            since += bound.cost
+            if since > AT_ONCE:
+                self._end_span()
+                since, found = bound.cost, [] if bound.is_long else found
             rows += found
             self.origin += [bound] * len(found)
             if bound.run is not None and not found:

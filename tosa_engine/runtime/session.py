@@ -26,6 +26,7 @@ from ..probe import Probe, name_of, select
 from ..state import SessionVariables
 from ..target import Target
 from .batches import OtherBatches
+from .deadline import limited
 from .first import first_runs
 from .planner import Planner
 from .pool import Prepared
@@ -69,9 +70,11 @@ class Session:
             its memory is allocated (DataError, RUN.memory).
         compiled: the first run waits until its kernels are compiled. Otherwise runs of integer graphs are computed
             without them, with the same bytes, until other processes have compiled them (`runtime.first`).
+        time_limit: seconds that the steps of a run may take. A run looks at the clock several times a second and ends
+            with TimeLimit, which names the operator that it had come to. Planning and compiling don't count.
 
     Raises:
-        TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads.
+        TosaEngineError: what `load` and `check.validate` find; UsageError for a wrong number of threads or seconds.
     """
 
     def __init__(
@@ -83,9 +86,13 @@ class Session:
         checked: bool = False,
         max_memory: int | None = None,
         compiled: bool = False,
+        time_limit: float | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise UsageError(f"threads must be at least 1, got {threads}")
+        if time_limit is not None and not time_limit > 0:
+            raise UsageError(f"time_limit must be more than 0 seconds, got {time_limit}")
+        self.time_limit = time_limit
         self.threads = threads if threads is not None else min(_processors(), MOST_THREADS)
         self.checked, self.max_memory = checked, allowed() if max_memory is None else max_memory
         given = path_or_graph if isinstance(path_or_graph, Graph) else load(path_or_graph)
@@ -131,6 +138,8 @@ class Session:
             UsageError: `output_names` or a probe names something that the graph doesn't have; the session is closed.
             RequireViolation: a REQUIRE doesn't hold for these inputs; the outputs would be unpredictable. Variables
                 keep the values that they had before.
+            TimeLimit: the run took longer than the session's `time_limit`. Variables keep their values, too, as after
+                Ctrl-C, which ends a run within a second.
         """
         names, feeds = output_names, input_feed
         fine = names is None and self._gate.lets(feeds)
@@ -148,7 +157,8 @@ class Session:
             if self._first is not None:
                 runs = self._plain_runs(self._first)
                 if runs is not None:
-                    return runs.run(feeds, wanted)
+                    with limited(self.time_limit):
+                        return runs.run(feeds, wanted)
             found = self._run(self._planner.plain, wanted, feeds, ())
         else:
             watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
@@ -200,15 +210,17 @@ class Session:
             return self._run_parts(prepared, wanted, feeds, ())
         blocks = prepared.borrow(self.threads)
         try:
-            if plan.parts > 1:
-                return self._run_in_turn(blocks.main, plan.parts, wanted, feeds, walk)
-            if watched:
-                blocks.look = lambda region, its, step: self._look(region, its, step, watched)
-            if self._stateful:
-                return self._variables.during_run(
-                    blocks, lambda: self._walked(blocks.main, wanted, feeds, watched, walk)
-                )
-            return self._walked(blocks.main, wanted, feeds, watched, walk)
+            blocks.main.get_code()
+            with limited(self.time_limit):
+                if plan.parts > 1:
+                    return self._run_in_turn(blocks.main, plan.parts, wanted, feeds, walk)
+                if watched:
+                    blocks.look = lambda region, its, step: self._look(region, its, step, watched)
+                if self._stateful:
+                    return self._variables.during_run(
+                        blocks, lambda: self._walked(blocks.main, wanted, feeds, watched, walk)
+                    )
+                return self._walked(blocks.main, wanted, feeds, watched, walk)
         finally:
             blocks.look = None
             prepared.give_back(blocks)
@@ -325,7 +337,7 @@ class Session:
         """Outputs, whose parts the workers share, of several `runs` along an axis in front. None: a REQUIRE failed."""
         ports = {port.name: port for port in self.outputs}
         found = {name: np.empty((*runs, *ports[name].shape), ports[name].dtype) for name in wanted}
-        with prepared.borrowed_for_parts(self.threads) as memory:
+        with prepared.borrowed_for_parts(self.threads) as memory, limited(self.time_limit):
             if not memory.run(self._team, math.prod(runs) * prepared.plan.parts, feeds, found):
                 return None
         return [found[name] if name not in wanted[:i] else found[name].copy() for i, name in enumerate(wanted)]
@@ -394,13 +406,14 @@ class Session:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, by `copy` or for another process, has the graph, the settings and the variables, and plans anew."""
-        return _rebuilt, (self.graph, self.threads, self._target, self.checked, self.max_memory, self.state())
+        settings = {"target": self._target, "checked": self.checked, "max_memory": self.max_memory}
+        return _rebuilt, (self.graph, self.threads, settings | {"time_limit": self.time_limit}, self.state())
 
     def _alike(self, graph: Graph) -> Session:
         """A session with this one's settings."""
         return Session(
             graph, self.threads, target=self._target, checked=self.checked, max_memory=self.max_memory,
-            compiled=self._first is None,
+            compiled=self._first is None, time_limit=self.time_limit,
         )  # fmt: skip
 
     def _violation(self, wanted: list[str], feeds: Mapping[str, Array]) -> TosaEngineError:
@@ -429,10 +442,8 @@ class Session:
                     probe(node, name, value)
 
 
-def _rebuilt(
-    graph: Graph, threads: int, target: Target | None, checked: bool, max_memory: int | None, state: Mapping[str, Array]
-) -> Session:
-    session = Session(graph, threads, target=target, checked=checked, max_memory=max_memory)
+def _rebuilt(graph: Graph, threads: int, settings: Mapping[str, Any], state: Mapping[str, Array]) -> Session:
+    session = Session(graph, threads, **settings)
     session.restore(state)
     return session
 

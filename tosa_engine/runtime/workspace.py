@@ -85,7 +85,7 @@ class Workspace:
         shared = (
             self._team and can_share(step) and (isinstance(run, (Chain, Loop)) or work.cost >= WORTH_SHARING_IN_PYTHON)
         )
-        return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch))
+        return Bound(step, run, work.units, shared, tuple(work.carve(memory) for memory in scratch), work.cost)
 
     def written_by(self, step: Step | None) -> list[tuple[str, str]]:
         """(node, tensor) that are known after a step: kept ones among its operators' outputs; at the start the rest."""
