@@ -97,7 +97,15 @@ REFERENCE_MODEL: Final = Known(
         }
     ),
     deadly=frozenset(
-        {"CONST.E1", "CONST_SHAPE.E1", "RESCALE.E15", "COND_IF.E1", "VARIABLE_READ.R4", "VARIABLE_WRITE.R4"}
+        {
+            "CONST.E1",
+            "CONST_SHAPE.E1",
+            "RESCALE.E15",
+            "COND_IF.E1",
+            "VARIABLE_READ.R4",
+            "VARIABLE_WRITE.R4",
+            "SCATTER.shape.values_out",
+        }
     ),
     fatal=frozenset({"INTDIV.R1", "GATHER.R1", "SCATTER.R1"}),
     limits=r"\w+\.(L\d+|rank\.\w+)",
