@@ -108,13 +108,13 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
         if len(arrays) != 1:
             raise UsageError(f"'{found}' holds one array, not {len(arrays)}; use an .npz file", label="DATA.npy")
         with found.open("wb") as stream:
-            _write_stream(stream, next(iter(arrays.values())))
+            write_stream(stream, next(iter(arrays.values())))
     elif found.suffix == ".npz":
         with zipfile.ZipFile(found, "w") as archive:
             for name, array in arrays.items():
                 info = zipfile.ZipInfo(f"{name}.npy")
                 with archive.open(info, "w", force_zip64=True) as stream:
-                    _write_stream(stream, array)
+                    write_stream(stream, array)
     else:
         raise UsageError(f"can't write arrays to '{found}'; the name must end in .npy or .npz", label="DATA.suffix")
 
@@ -237,7 +237,8 @@ def _dtype(descr: object, where: str) -> np.dtype[Any]:
     return dtype
 
 
-def _write_stream(stream: IO[bytes], array: Array) -> None:
+def write_stream(stream: IO[bytes], array: Array) -> None:
+    """Write the `.npy` form of an array, in its own order of bytes."""
     if array.dtype == types.fp8e5m2.storage:
         array = array.view(np.uint8)
     npy: Any = np.lib.format  # untyped in some versions of numpy

@@ -62,6 +62,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.qparams": FOUNDATION | {"tosa_engine.graph", "tosa_engine.files"},
     "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays", "tosa_engine.plugins"},
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
+    "tosa_engine.layouts": FOUNDATION | {"tosa_engine.serialize"},
+    "tosa_engine.vectors": TABLE
+    | {"tosa_engine.arrays", "tosa_engine.files", "tosa_engine.layouts", "tosa_engine.probe"},
     "tosa_engine.compare": RUN | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays"},
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": {"tosa_engine.errors", "tosa_engine.formats", "tosa_engine.types"},
@@ -75,7 +78,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
     | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins", "tosa_engine.profiling"}
-    | {"tosa_engine.files", "tosa_engine.compliance", "tosa_engine.cluster"},
+    | {"tosa_engine.files", "tosa_engine.compliance", "tosa_engine.cluster", "tosa_engine.layouts"}
+    | {"tosa_engine.vectors"},
     "tosa_engine.cli": {
         "tosa_engine.commands",
         "tosa_engine.errors",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +21,11 @@ from .common import (
     warn_of_version,
 )
 from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, fits, in_format, listed, read_feeds
+from .run_looks import looks
 from .run_samples import ManyRuns
 from .run_samples import check as check_samples
+from .run_vectors import add_vectors
+from .run_vectors import check as check_vectors
 from .samples import add_data
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..runtime.ports import Port
     from ..runtime.session import Session
     from ..types import Array
+    from .run_looks import Look
 
 SHOWN_ELEMENTS = 32
 ROUNDING_DB = 60  # above, floats differ by rounding, and a tolerance is what is missing
@@ -48,7 +49,8 @@ class _Run:
     example = (
         "run net.tosa -i x.npy --real -o y.npz\n"
         "run net.tosa --data pictures --real -o y.npz\n"
-        "run net.onnx -i x.npy --expect y.npy --atol 1e-5"
+        "run net.onnx -i x.npy --expect y.npy --atol 1e-5\n"
+        "run net.tosa -i x.npy --vectors tb --format bin --layout NHCWB16"
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -78,6 +80,7 @@ class _Run:
             help="real numbers in and out of a quantized model, by the scales in its file; --expect is real, too",
         )
         arrays.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
+        add_vectors(parser)
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         add_data(parser)
         add_memory(parser)
@@ -91,6 +94,7 @@ class _Run:
     def run(self, args: argparse.Namespace) -> int:
         target = target_of(args)
         check_samples(args)
+        check_vectors(args)
         from .. import arrays
         from ..runtime.real import real
         from ..runtime.session import Session
@@ -104,7 +108,7 @@ class _Run:
         feeds = _feeds(args, session) if many is None else {}
         ports = session.outputs if many is None else many.ports
         expected = _read_expected(args.expect, ports, real=args.real) if args.expect else None
-        outputs = _execute(session, feeds, args.dump_intermediates) if many is None else many.run()
+        outputs = _execute(session, feeds, looks(args, session)) if many is None else many.run()
         if args.real:
             outputs = {port.name: real(port, outputs[port.name]) for port in ports}
             expected = None if expected is None else _as_real(expected, ports)
@@ -172,39 +176,13 @@ def _no_floats_for_integers(given: Mapping[str, Stored | Path], ports: Sequence[
             raise DataError(message, label="DATA.floats", tensor=port.name)
 
 
-def _execute(session: Session, feeds: dict[str, Array], dump: str | None) -> dict[str, Array]:
-    probe = _Dump(Path(dump)) if dump else None
-    results = session.run(None, feeds, probes=None if probe is None else [probe])
-    if probe is not None:
-        probe.finish()
+def _execute(session: Session, feeds: dict[str, Array], looks: Sequence[Look]) -> dict[str, Array]:
+    for look in looks:
+        look.begin(feeds)
+    results = session.run(None, feeds, probes=[look.probe for look in looks])
+    for look in looks:
+        look.finish()
     return {t.name: array for t, array in zip(session.outputs, results, strict=True)}
-
-
-class _Dump:
-    """A probe that writes each tensor to a file of its own; `index.json` says which tensor is where.
-
-    What a region wrote when it ran for the second time is called TENSOR#2.
-    """
-
-    tensors = None  # all of them
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.index: dict[str, dict[str, object]] = {}
-        self.times: Counter[str] = Counter()
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def __call__(self, node: str, tensor: str, array: Array) -> None:
-        from .. import arrays
-
-        file = f"{len(self.index):04}_{re.sub(r'[^A-Za-z0-9_.-]', '_', tensor)[:80]}.npy"
-        arrays.write(self.folder / file, {tensor: array})
-        self.times[tensor] += 1
-        key = tensor if self.times[tensor] == 1 else f"{tensor}#{self.times[tensor]}"
-        self.index[key] = {"file": file, "node": node, "dtype": str(array.dtype), "shape": list(array.shape)}
-
-    def finish(self) -> None:
-        (self.folder / "index.json").write_text(json.dumps(self.index, indent=2) + "\n", encoding="utf-8")
 
 
 def _verdict(outputs: Mapping[str, Array], expected: Mapping[str, Array | Stored], tolerance: Tolerance) -> int:

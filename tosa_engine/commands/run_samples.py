@@ -28,7 +28,11 @@ def check(args: argparse.Namespace) -> None:
         return
     if args.data and args.random:
         raise UsageError("the samples are those of --data or --random, not of both")
-    for flag, value in (("-i", args.input), ("--dump-intermediates", args.dump_intermediates)):
+    for flag, value in (
+        ("-i", args.input),
+        ("--dump-intermediates", args.dump_intermediates),
+        ("--vectors", args.vectors),
+    ):
         if value:
             raise UsageError(f"{flag} is for a single run; --data and --random give samples")
 
