@@ -81,6 +81,8 @@ def average_of_codes(a: Arguments, right: Array) -> Array:
 
 
 CASES: list[tuple[str, str, Fault, str]] = [
+    ("accumulator at every addition", "acc", lambda a, _: saturating(a),
+     "the accumulator saturates at 16 bits at every addition"),
     ("rounding", "scaled", lambda a, _: np.clip((a["input"].astype(object) * int(a["multiplier"][0]) >> 38) - 9, -128,
      127).astype(int), "truncation towards minus infinity instead of SINGLE_ROUND"),
     ("multiplier", "left", lambda a, right: right + off_by_one(a), "multiplier off by one"),
@@ -115,6 +117,16 @@ CASES: list[tuple[str, str, Fault, str]] = [
     ("average", "padded", average_with_padding, "padding counted in the average"),
     ("average's zero point", "pooled", average_of_codes, "input zero point 7 not subtracted"),
 ]  # fmt: skip
+
+
+def saturating(a: Arguments) -> Array:
+    """The convolution of `small` in 16 bits, which saturate at each of its additions."""
+    values = np.pad(a["input"].astype(int) - int(a["input_zp"][0]), ((0, 0), (0, 1), (0, 1), (0, 0)))
+    found = np.zeros((1, 4, 4, 4), int)
+    for ky, kx, ic in np.ndindex(3, 3, 4):
+        window = values[:, ky : ky + 7 : 2, kx : kx + 7 : 2, ic, None]
+        found = np.clip(found + window * a["weight"][:, ky, kx, ic].astype(int), -(1 << 15), (1 << 15) - 1)
+    return np.clip(found + a["bias"], -(1 << 15), (1 << 15) - 1)
 
 
 def off_by_one(arguments: Arguments) -> Array:

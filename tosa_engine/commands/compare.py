@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..compare.rows import Row
     from ..compare.samples_comparison import SamplesComparison
     from ..compare.sides import Side
+    from ..oracle import Overflow
     from .compare_sources import Sources
 
 ORDER: Final = "order"
@@ -56,6 +57,11 @@ class _Compare:
         )  # fmt: skip
         lined.add_argument("--quant", metavar="FILE", help=f"a {hint_file().name} with the scales of tensors")
         lined.add_argument("--tensors", metavar="REGEX", help="only tensors of the first side in whose name this is")
+        parser.add_argument(
+            "--assume", type=_overflow, metavar="RULE",
+            help="what a device does where a sum doesn't fit, which the specification leaves open: wrap, saturate, "
+            "bits=N (accumulators of N bits wrap), or saturate,bits=N",
+        )  # fmt: skip
         verdict = parser.add_argument_group("verdict")
         verdict.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
         verdict.add_argument("--rtol", type=_tolerance, default=0.0, help="see --atol")
@@ -205,6 +211,17 @@ def _seconds(text: str) -> float:
     if not 0 < value < math.inf:
         raise ValueError(text)
     return value
+
+
+def _overflow(text: str) -> Overflow:
+    from ..oracle import Overflow
+
+    words = text.split(",")
+    bits = [int(word.removeprefix("bits=")) for word in words if word.startswith("bits=")]
+    rules = [word for word in words if not word.startswith("bits=")]
+    if len(bits) > 1 or len(rules) > 1 or not set(rules) <= {"wrap", "saturate"} or not all(2 <= n <= 64 for n in bits):
+        raise ValueError(text)
+    return Overflow(rules == ["saturate"], bits[0] if bits else None)
 
 
 def _tolerance(text: str) -> float:

@@ -114,7 +114,7 @@ def _model(args: argparse.Namespace, path: str, quant: Mapping[str, QParams]) ->
     source = open_source(args, path)
     graph = read_model(source, quant)
     warn(source.warnings)
-    return Model(path, graph)
+    return Model(path, graph, args.assume)
 
 
 def _each(counts: Mapping[str, int]) -> str:

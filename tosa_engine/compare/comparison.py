@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..oracle import assuming
 from . import explanation
 from .arrays import Tolerance
 from .names import line_up, selected
@@ -14,6 +15,7 @@ from .rows import compared
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..oracle import Overflow
     from .causes import Cause
     from .explanation import Explanation, Progress
     from .names import Lineup
@@ -41,6 +43,16 @@ class Comparison:
     def causes(self) -> list[Cause]:
         """Of the first difference."""
         return self.explanations[0].causes if self.explanations else []
+
+    @property
+    def assumed(self) -> Overflow | None:
+        """Of the models, what devices do with values that don't fit."""
+        return self.here.assumed or self.there.assumed
+
+    @property
+    def beyond(self) -> dict[str, int]:
+        """The elements of each node that don't fit, and so were computed as `assumed`."""
+        return {**self.there.beyond, **self.here.beyond}
 
     @property
     def different(self) -> list[Row]:
@@ -88,5 +100,6 @@ def explain(result: Comparison, seconds: float | None = None, progress: Progress
     """
     if result.first is None or result.first.relation != "exact":
         return
-    for one in explanation.explain(result.here, result.there, result.rows, result.first, seconds, progress):
-        result.explanations.append(one)
+    with assuming(result.assumed):
+        for one in explanation.explain(result.here, result.there, result.rows, result.first, seconds, progress):
+            result.explanations.append(one)

@@ -9,7 +9,7 @@ from ..text import joined
 from .rows import TAIL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .comparison import Comparison
     from .exact import ExactValue
@@ -27,7 +27,7 @@ def text(found: Comparison) -> str:
 
 def overview(found: Comparison) -> list[str]:
     """What is known before causes are looked for."""
-    lines = [*heading(found), "", *_table(found.rows)]
+    lines = [*heading(found, found.beyond), "", *_table(found.rows)]
     return [*lines, "", *first_difference(found)] if found.first is not None else lines
 
 
@@ -36,9 +36,10 @@ def closing(found: Comparison) -> list[str]:
     return [*causes(found), "", *_verdict(found).split("\n")]
 
 
-def heading(found: Comparison) -> list[str]:
-    """The sides, and which tensors were lined up."""
+def heading(found: Comparison, beyond: Mapping[str, int]) -> list[str]:
+    """The sides, what is assumed of them, and which tensors were lined up."""
     lines = [f"here   {found.here.label} ({found.here.kind})", f"there  {found.there.label} ({found.there.kind})"]
+    lines += _assumed(found, beyond)
     lineup = found.lineup
     lines.append(f"{len(lineup.pairs)} tensors lined up ({', '.join(f'{n} by {h}' for h, n in lineup.how.items())})")
     for what, alone in (("here", lineup.alone_here), ("there", lineup.alone_there)):
@@ -46,6 +47,15 @@ def heading(found: Comparison) -> list[str]:
             more = f" and {len(alone) - SHOWN_NAMES} more" if len(alone) > SHOWN_NAMES else ""
             lines.append(f"only {what}: {', '.join(alone[:SHOWN_NAMES])}{more}")
     return lines
+
+
+def _assumed(found: Comparison, beyond: Mapping[str, int]) -> list[str]:
+    if found.assumed is None:
+        return []
+    listed = [f"'{node}' ({count})" for node, count in beyond.items()]
+    more = f" and {len(listed) - SHOWN_NAMES} more nodes" if len(listed) > SHOWN_NAMES else ""
+    where = f"; elements that don't fit: {', '.join(listed[:SHOWN_NAMES])}{more}" if listed else "; all values fit"
+    return [f"assumed: {found.assumed}{where}"]
 
 
 def unknown_scales(rows: Iterable[Row | Tally]) -> list[str]:
@@ -174,13 +184,21 @@ def _verdict(found: Comparison) -> str:
 def to_json(found: Comparison) -> dict[str, Any]:
     first = found.first.here if found.first is not None else None
     rows = [_row(row) for row in found.rows]
-    return {**sides(found), "tensors": rows, "first": first, **missing(found.missing), **explanation(found)}
+    return {
+        **sides(found, found.beyond),
+        "tensors": rows,
+        "first": first,
+        **missing(found.missing),
+        **explanation(found),
+    }
 
 
-def sides(found: Comparison) -> dict[str, Any]:
+def sides(found: Comparison, beyond: Mapping[str, int]) -> dict[str, Any]:
     return {
         "here": {"path": found.here.label, "kind": found.here.kind},
         "there": {"path": found.there.label, "kind": found.there.kind},
+        "assumed": None if found.assumed is None else str(found.assumed),
+        "beyond": dict(beyond),
         "only_here": found.lineup.alone_here,
         "only_there": found.lineup.alone_there,
     }

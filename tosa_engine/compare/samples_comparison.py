@@ -68,7 +68,8 @@ def badness(row: Row) -> tuple[float, float]:
 
 @dataclass
 class SamplesComparison:
-    """`tallies` in execution order; `missing` is what wasn't compared in some sample. `example` is the comparison of
+    """`tallies` in execution order; `missing` is what wasn't compared in some sample, `beyond` counts in
+    all samples what didn't fit. `example` is the comparison of
     sample `at`: of the first tensor that differs, that with the most elements that do; None where nothing differs.
     """
 
@@ -78,6 +79,7 @@ class SamplesComparison:
     missing: list[Missing] = field(default_factory=list)
     at: int | None = None
     example: Comparison | None = None
+    beyond: Counter[str] = field(default_factory=Counter)
 
     @property
     def different(self) -> list[Tally]:
@@ -92,11 +94,13 @@ class ComparisonCollector:
         self._model: Comparison | None = None
         self._missing: dict[tuple[str, str], Missing] = {}
         self._samples = 0
+        self._beyond: Counter[str] = Counter()
 
     def add(self, sample: int, found: Comparison) -> None:
         if self._model is None:
             self._model = found
         self._samples += 1
+        self._beyond.update(found.beyond)
         for one in found.missing:
             self._missing.setdefault((one.side, one.name), one)
         for row in found.rows:
@@ -112,6 +116,7 @@ class ComparisonCollector:
         result = SamplesComparison(
             self._samples, self._model, list(self._tallies.values()), list(self._missing.values())
         )
+        result.beyond = self._beyond
         if result.different:
             first = result.different[0]
             result.at = first.worst if first.worst_row.different else first.first

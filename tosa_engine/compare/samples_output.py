@@ -20,7 +20,7 @@ def text(found: SamplesComparison) -> str:
 
 def overview(found: SamplesComparison) -> list[str]:
     """What is known before causes are looked for."""
-    return [*heading(found.model), f"{found.samples} samples", "", *_table(found.tallies)]
+    return [*heading(found.model, found.beyond), f"{found.samples} samples", "", *_table(found.tallies)]
 
 
 def closing(found: SamplesComparison) -> list[str]:
@@ -83,7 +83,7 @@ def to_json(found: SamplesComparison) -> dict[str, Any]:
     first = found.different[0].here if found.different else None
     reason = explanation(found.example) if found.example is not None else {}
     return {
-        **sides(found.model),
+        **sides(found.model, found.beyond),
         "samples": found.samples,
         "tensors": [_tally(tally) for tally in found.tallies],
         "first": first,

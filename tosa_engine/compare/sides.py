@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DataError, UsageError
+from .. import oracle
+from ..errors import DataError, RequireViolation, UsageError
 from ..formats import open_model
 from ..qparams.arrays import dequantize_array, quantize_array
 from ..runtime.session import Session
@@ -24,18 +25,22 @@ if TYPE_CHECKING:
 
     from ..formats import Source
     from ..graph import Graph, QParams, Tensor
+    from ..oracle import Overflow
     from ..types import Array, Shape
 
 
 @dataclass
 class Side:
     """`tensors` by name, in execution order; those of a dump are read when they are asked for. `graph` is
-    None for dumps, else without composites and with all shapes.
+    None for dumps, else without composites and with all shapes. `assumed` is what a model was run under, and `beyond`
+    are the elements of each node that don't fit without that.
     """
 
     label: str
     tensors: Mapping[str, Array]
     graph: Graph | None = None
+    assumed: Overflow | None = None
+    beyond: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def named(self) -> list[Named]:
@@ -95,10 +100,12 @@ def read_dump(path: str | os.PathLike[str]) -> Side:
 
 
 class Model:
-    """A model that is run on sample after sample."""
+    """A model that is run on sample after sample: as the specification says, or by the oracle, where devices are
+    `assumed` to go on where a value doesn't fit.
+    """
 
-    def __init__(self, path: str, graph: Graph) -> None:
-        self.path, self.graph = path, graph
+    def __init__(self, path: str, graph: Graph, assumed: Overflow | None = None) -> None:
+        self.path, self.graph, self.assumed = path, graph, assumed
         constants = {out for op in graph.main.operators if is_constant(op) for out in op.outputs}
         self.names = [name for name in in_order(graph) if name not in constants]
         self._kept = KeptTensors(graph, self.names)
@@ -112,13 +119,25 @@ class Model:
         missing = missing_inputs(self.graph, given)
         if missing:
             raise UsageError(f"{self.path}: no array for input {', '.join(missing)}; give one with -i or --data")
-        found = self._kept.run({t.name: _fed(t, given) for t in self.graph.inputs})
-        return Side(self.path, {name: found[name] for name in self.names}, self.graph)
+        found, beyond = self._run({t.name: _fed(t, given) for t in self.graph.inputs})
+        return Side(self.path, {name: found[name] for name in self.names}, self.graph, self.assumed, beyond)
+
+    def _run(self, feeds: Mapping[str, Array]) -> tuple[Mapping[str, Array], Mapping[str, int]]:
+        if self.assumed is None or self.assumed.bits is None:
+            try:
+                return self._kept.run(feeds), {}
+            except RequireViolation:
+                if self.assumed is None:
+                    raise
+        found = dict(feeds)
+        with oracle.assuming(self.assumed) as beyond:
+            oracle.run(self.graph, feeds, lambda node, name, array: found.update({name: array}))
+        return found, beyond
 
 
-def run_model(path: str, graph: Graph, given: Mapping[str, Array]) -> Side:
+def run_model(path: str, graph: Graph, given: Mapping[str, Array], assumed: Overflow | None = None) -> Side:
     """`Model.run`, once."""
-    return Model(path, graph).run(given)
+    return Model(path, graph, assumed).run(given)
 
 
 def missing_inputs(graph: Graph, given: Container[str]) -> list[str]:

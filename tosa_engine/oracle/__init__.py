@@ -6,5 +6,6 @@ Kernels are compared with it; it shares no arithmetic with them.
 from __future__ import annotations
 
 from .execute import ORACLES, context, run, run_operator
+from .overflow import Overflow, assumed, assuming
 
-__all__ = ["ORACLES", "context", "run", "run_operator"]
+__all__ = ["ORACLES", "Overflow", "assumed", "assuming", "context", "run", "run_operator"]

@@ -69,8 +69,7 @@ def apply_scale_16(
     _scale_arguments(multiplier, shift, require, rules[0], rules[1])
     shift = np.clip(shift, 2, 62)
     scaled: Array = (value * multiplier + np.left_shift(np.int64(1), shift - 1)) >> shift
-    require.fits(rules[2], scaled, i32, "scaled value")
-    return scaled
+    return require.fits(rules[2], scaled, i32, "scaled value")
 
 
 def _scale_arguments(multiplier: Array, shift: Array, require: Requires, first: str, second: str) -> None:

@@ -63,7 +63,7 @@ def transpose_conv2d(call: Call, input: Array, weight: Array, bias: Array, input
 def _add_bias(call: Call, acc: Array, bias: Array, require: Requires) -> Array:
     out = acc + wide(bias)  # one element, or one per output channel
     if call.out_t.is_int:
-        require.fits("R2", out, call.out_t, "accumulator with bias")
+        out = require.fits("R2", out, call.out_t, "accumulator with bias", accumulator=True)
     return narrow(out, call.out_t)
 
 

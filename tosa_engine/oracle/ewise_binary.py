@@ -24,7 +24,7 @@ def add(call: Call, input1: Array, input2: Array) -> Array:
             return narrow(wide(input1) + wide(input2), call.in_out_t)
     total = wide(input1) + wide(input2)
     with Requires(call) as require:
-        require.fits("R1", total, call.in_out_t, "sum")
+        total = require.fits("R1", total, call.in_out_t, "sum")
     return narrow(total, call.in_out_t)
 
 
@@ -62,7 +62,7 @@ def intdiv(call: Call, input1: Array, input2: Array) -> Array:
     with Requires(call) as require:
         require.holds("R1", divisor != 0, "{value} is divided by 0", value=value)
         quotient = apply_intdiv_s(value, np.where(divisor == 0, 1, divisor))
-        require.fits("R2", quotient, call.in_out_t, "quotient")
+        quotient = require.fits("R2", quotient, call.in_out_t, "quotient")
     return narrow(quotient, call.in_out_t)
 
 
@@ -88,7 +88,7 @@ def sub(call: Call, input1: Array, input2: Array) -> Array:
             return narrow(wide(input1) - wide(input2), call.in_out_t)
     difference = wide(input1) - wide(input2)
     with Requires(call) as require:
-        require.fits("R1", difference, call.in_out_t, "difference")
+        difference = require.fits("R1", difference, call.in_out_t, "difference")
     return narrow(difference, call.in_out_t)
 
 
@@ -117,7 +117,7 @@ def mul(call: Call, input1: Array, input2: Array, shift: Array) -> Array:
             most = INT64_MAX - rounding
             require.holds("R3", product <= most, f"product {{product}} + {rounding} is beyond int64", product=product)
             product = (np.minimum(product, most) + rounding) >> amount
-            require.fits("R3", product, i32, "shifted product")
+            product = require.fits("R3", product, i32, "shifted product")
     return narrow(product, call.out_t)
 
 

@@ -21,7 +21,7 @@ def absolute(call: Call, input1: Array) -> Array:
     value = wide(input1)
     value = np.where(value < 0, 0 - value, value)
     with Requires(call) as require:
-        require.fits("R1", value, call.in_out_t, "absolute value")
+        value = require.fits("R1", value, call.in_out_t, "absolute value")
     return narrow(value, call.in_out_t)
 
 
@@ -72,11 +72,11 @@ def negate(call: Call, input1: Array, input1_zp: Array, output_zp: Array) -> Arr
     low, high = call.in_out_t.minimum, call.in_out_t.maximum
     with Requires(call) as require:
         value = wide(input1) - wide(input1_zp)[0]
-        require.fits("R1", value, call.acc_t, "value without zero point")
+        value = require.fits("R1", value, call.acc_t, "value without zero point")
         value = 0 - value
-        require.fits("R1", value, call.acc_t, "negated value")
+        value = require.fits("R1", value, call.acc_t, "negated value")
         value = value + wide(output_zp)[0]
-        require.fits("R1", value, call.acc_t, "negated value with zero point")
+        value = require.fits("R1", value, call.acc_t, "negated value with zero point")
     return narrow(np.clip(value, low, high), call.in_out_t)
 
 

@@ -56,7 +56,7 @@ def reduce_sum(call: Call, input: Array) -> Array:
         for i in range(input.shape[call.axis]):
             total = total + values.take([i], call.axis)
             if call.acc_t.is_int:
-                require.fits("R1", total, call.acc_t, f"sum of the first {i + 1} values")
+                total = require.fits("R1", total, call.acc_t, f"sum of the first {i + 1} values", accumulator=True)
     return narrow(total, call.in_out_t)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import RequireViolation
+from .overflow import assumed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -29,6 +30,7 @@ class Requires:
         self.shape, self.tensor = call.shape_of(argument), call.tensor_name(argument)
         self.first: int | None = None
         self.bad: Array | None = None  # elements for which a test failed
+        self.lost: Array | None = None  # elements that were computed under an assumption
         self.label = self.message = ""
 
     def __enter__(self) -> Requires:
@@ -37,6 +39,10 @@ class Requires:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        assumption = assumed()
+        if assumption is not None and self.lost is not None:
+            node = self.call.operator.name
+            assumption[1][node] = assumption[1].get(node, 0) + int(np.count_nonzero(self.lost))
         if kind is None and self.first is not None:
             index = tuple(int(i) for i in np.unravel_index(self.first, self.shape))
             assert self.bad is not None
@@ -64,11 +70,19 @@ class Requires:
             self.first, self.label = first, f"{self.call.spec.name}.{rule}"
             self.message = message.format(**shown)
 
-    def fits(self, rule: str, value: Array, dtype: DType, what: str) -> None:
-        """Test that a value is in the range of a format."""
+    def fits(self, rule: str, value: Array, dtype: DType, what: str, *, accumulator: bool = False) -> Array:
+        """Test that a value is in the range of a format. The value, or what is left of it where that is `assumed`."""
+        assumption = assumed()
+        if assumption is not None:
+            kept = assumption[0].kept(value, dtype, accumulator=accumulator)
+            if kept is not value:
+                lost = np.broadcast_to(kept != value, self.shape)
+                self.lost = lost if self.lost is None else self.lost | lost
+            return kept
         if value.size and (value.min() < dtype.minimum or value.max() > dtype.maximum):
             message = f"{what} {{value}} is beyond {dtype.minimum} .. {dtype.maximum}"
             self.holds(rule, within(value, dtype), message, value=value)
+        return value
 
 
 def within(value: Array, dtype: DType) -> Array:

@@ -49,4 +49,6 @@ def accumulate(
     if call.acc_t.is_int:
         names = ("kd", "ky", "kx")[-len(call.stride) :] + ("ic",)
         shown = ", ".join(f"{name} {k}" for name, k in zip(names, place, strict=False))
-        require.fits("R1", acc, call.acc_t, f"accumulator after {shown}")
+        kept = require.fits("R1", acc, call.acc_t, f"accumulator after {shown}", accumulator=True)
+        if kept is not acc:
+            acc[...] = kept

@@ -31,7 +31,7 @@ def matmul(call: Call, A: Array, B: Array, A_zp: Array, B_zp: Array) -> Array:
         for c in range(call.C):
             acc += first[:, :, c, None] * second[:, c, None, :]
             if call.out_t.is_int:
-                require.fits("R1", acc, call.out_t, f"accumulator after c {c}")
+                acc = require.fits("R1", acc, call.out_t, f"accumulator after c {c}", accumulator=True)
     return narrow(acc, call.out_t)
 
 

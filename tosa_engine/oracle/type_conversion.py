@@ -49,7 +49,7 @@ def rescale(call: Call, input: Array, multiplier: Array, shift: Array, input_zp:
         else:
             result = apply_scale_16(value, multipliers, shifts, require, ("R1", "R2", "R4"))
         result = result + (wide_unsigned if call.output_unsigned else wide)(output_zp)[0]
-        require.fits("R5", result, i32, "scaled value with zero point")
+        result = require.fits("R5", result, i32, "scaled value with zero point")
     if call.output_unsigned:
         result = np.clip(result, 0, (1 << call.out_t.bits) - 1)
     else:

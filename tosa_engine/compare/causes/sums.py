@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ... import oracle
 from .listed import hypothesis
 
 if TYPE_CHECKING:
@@ -46,6 +47,29 @@ def accumulator(trial: Trial, call: Call) -> Found:
 @hypothesis("accumulator of a sum", "REDUCE_SUM")
 def reduced(trial: Trial, call: Call) -> Found:
     yield from _narrowed(trial, call)
+
+
+def _is_sum(traits: Traits) -> bool:
+    return traits.weight is not None or traits.is_sum
+
+
+@hypothesis("accumulator at every addition", having=_is_sum)
+def at_every_addition(trial: Trial, call: Call) -> Found:
+    """In the specification's order: saturated sums depend on it. Where an overflow is assumed, also the other ways."""
+    right = trial.values[call.operator.outputs[0]]
+    if right.dtype.kind != "i" or trial.is_slow(call):
+        return
+    now, seen = oracle.assumed(), {right.tobytes()}
+    for bits in (None, *BITS):
+        for saturate, how in ((False, "wraps"), (True, "saturates")):
+            other = oracle.Overflow(saturate, bits)
+            if (now is None and (bits is None or not saturate)) or (now is not None and other == now[0]):
+                continue
+            with oracle.assuming(other) as beyond:
+                found = trial.again(call)
+            if beyond and found is not None and found.tobytes() not in seen:
+                seen.add(found.tobytes())
+                yield f"the accumulator {how}{'' if bits is None else f' at {bits} bits'} at every addition", found
 
 
 def _narrowed(trial: Trial, call: Call) -> Found:
