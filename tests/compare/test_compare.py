@@ -194,7 +194,7 @@ def test_float_integer_and_real_numbers_of_a_device(command, digits: Path, tmp_p
         (["model.tosa", "device.npz", "--map", "map.json"], 2, "--map: the model has no tensor 'nowhere'"),
         (["model.tosa", "device.npz", "--map", "none.json"], 6, "none.json: no such map"),
         (["model.tosa", "none.npz"], 6, "none.npz: no such dump"),
-        (["model.tosa", "empty"], 6, "empty: the folder has no .npy files"),
+        (["model.tosa", "empty"], 6, "empty: the folder has no .npy and no .bin files"),
         (["model.tosa", "strange.npz"], 6, "no tensor of one side has a partner"),
         (["model.tosa", "hostile"], 6, "'x' needs a 'file' in this folder"),
     ],

@@ -63,9 +63,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tosa_engine.samples": FOUNDATION | {"tosa_engine.graph", "tosa_engine.arrays", "tosa_engine.plugins"},
     "tosa_engine.watch": FOUNDATION | {"tosa_engine.graph", "tosa_engine.probe", "tosa_engine.runtime"},
     "tosa_engine.layouts": FOUNDATION | {"tosa_engine.serialize"},
+    "tosa_engine.toml": {"tosa_engine.errors"},
+    "tosa_engine.device": FOUNDATION | {"tosa_engine.layouts", "tosa_engine.toml"},
     "tosa_engine.vectors": TABLE
     | {"tosa_engine.arrays", "tosa_engine.files", "tosa_engine.layouts", "tosa_engine.probe"},
-    "tosa_engine.compare": RUN | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays"},
+    "tosa_engine.compare": RUN
+    | {"tosa_engine.runtime", "tosa_engine.watch", "tosa_engine.arrays"}
+    | {"tosa_engine.device", "tosa_engine.layouts", "tosa_engine.serialize"},
     "tosa_engine.probe": TABLE,
     "tosa_engine.load": {"tosa_engine.errors", "tosa_engine.formats", "tosa_engine.types"},
     "tosa_engine.plan": PLAN | {"tosa_engine.probe"},
@@ -79,7 +83,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
     | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins", "tosa_engine.profiling"}
     | {"tosa_engine.files", "tosa_engine.compliance", "tosa_engine.cluster", "tosa_engine.layouts"}
-    | {"tosa_engine.vectors"},
+    | {"tosa_engine.vectors", "tosa_engine.device"},
     "tosa_engine.cli": {
         "tosa_engine.commands",
         "tosa_engine.errors",
@@ -125,7 +129,9 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.compare": (
-        ("agreement", "arrays", "dumps", "forms", "names", "isolation", "pairs", "rounding", "trial", "where"),
+        ("agreement", "arrays", "forms", "names", "isolation", "pairs", "rounding", "trial", "where"),
+        ("device_dumps",),
+        ("dumps",),
         ("causes", "sides"),
         ("exact", "rows"),
         ("explanation", "requirement"),

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..formats import hint_file
 from ..text import say
 from .common import add_memory, add_options, at_least
+from .device import add_device
 from .feeds import INPUT_HELP, INPUT_METAVAR
 from .samples import add_data
 from .told import warn
@@ -40,8 +41,8 @@ class _Compare:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "sides", nargs="+", metavar="SIDE",
-            help="a model, which is run here, or tensors that others wrote: an .npz, a folder of .npy. "
-            "Each is compared with the one before it",
+            help="a model, which is run here, or tensors that others wrote: an .npz, one or a folder of .npy "
+            "and .bin. Each is compared with the one before it",
         )  # fmt: skip
         parser.add_argument(
             "-i", "--input", action="append", default=[], metavar=INPUT_METAVAR,
@@ -62,6 +63,7 @@ class _Compare:
             help="what a device does where a sum doesn't fit, which the specification leaves open: wrap, saturate, "
             "bits=N (accumulators of N bits wrap), or saturate,bits=N",
         )  # fmt: skip
+        add_device(parser)
         verdict = parser.add_argument_group("verdict")
         verdict.add_argument("--atol", type=_tolerance, default=0.0, help="floats may differ by ATOL + RTOL * |value|")
         verdict.add_argument("--rtol", type=_tolerance, default=0.0, help="see --atol")
@@ -88,7 +90,8 @@ class _Compare:
 
         if len(args.sides) < 2:
             raise UsageError("compare needs two sides or more")
-        mapping, sources = _map(args.map), Sources(args)
+        mapping = _map(args.map)
+        sources = Sources(args, mapping)
         if len(sources.numbers) == 1:
             [(_, sides)] = sources.sides(sources.numbers)
             return _one(args, _pairs(args, mapping, sides))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..compare.device_dumps import Reading
 from ..compare.dumps import is_dump, open_dump
 from ..compare.sides import Model, Side, missing_inputs, read_model
+from ..device import describe
 from ..errors import DataError, UsageError, raise_all
 from ..feeds import wrong_form
 from ..formats import read_hints
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..arrays import Stored
+    from ..compare.device_dumps import Held
     from ..compare.dumps import Dumped
+    from ..device import Device
     from ..graph import Graph, QParams, Tensor
     from ..samples.arrays import Samples
     from ..types import Array
@@ -35,7 +39,7 @@ class Sources:
     Raises OSError, UsageError and DataError for what doesn't go together.
     """
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, mapping: Mapping[str, str]) -> None:
         if args.input and (args.data or args.random):
             raise UsageError("-i and --data or --random both say what the inputs are: give one of them")
         if args.data and args.random:
@@ -43,10 +47,10 @@ class Sources:
         check_data(args, counted=True)
         quant = read_hints(args.quant, **format_options(args)) if args.quant is not None else {}
         self.paths: list[str] = args.sides
-        self._dumps = {path: open_dump(path) for path in self.paths if is_dump(path)}
-        self._models = {
-            path: _model(args, path, quant) for path in dict.fromkeys(self.paths) if path not in self._dumps
-        }
+        dumps = dict.fromkeys(path for path in self.paths if is_dump(path))
+        self._models = {path: _model(args, path, quant) for path in dict.fromkeys(self.paths) if path not in dumps}
+        device = describe(args.device, layout=args.layout, channels=args.channels, endian=args.endian)
+        self._dumps = {path: open_dump(path, self._reading(path, device, mapping)) for path in dumps}
         graphs = [model.graph for model in self._models.values()]
         self._fixed = _arrays(args.input, graphs)
         self._data = _data(args, graphs) if args.data or args.random else []
@@ -57,6 +61,12 @@ class Sources:
                 samples = f"{len(self.numbers)} samples" if args.sample is None else f"sample {args.sample}"
                 raise DataError(f"{path}: {len(dump.parts)} dumps, one per sample, don't go with {samples}")
         self._alone = len(self.numbers) == 1
+
+    def _reading(self, path: str, device: Device, mapping: Mapping[str, str]) -> Reading:
+        """How a dump is read: most likely it is of the model before it, or of the next one."""
+        at = self.paths.index(path)
+        near = sorted(self._models, key=lambda p: (self.paths.index(p) > at, abs(self.paths.index(p) - at)))
+        return Reading(device, [self._models[p].graph for p in near], mapping)
 
     def sides(self, numbers: Iterable[int]) -> Iterator[tuple[int, list[Side]]]:
         """The sides for each of these samples, which ascend; one sample in memory at a time."""
@@ -103,7 +113,7 @@ class Sources:
             raise DataError("the dumps are of different numbers of samples: " + _each(counts))
         return next(iter(counts.values()), 1)
 
-    def _stacked(self, length: int, arrays: Mapping[str, Stored]) -> int:
+    def _stacked(self, length: int, arrays: Mapping[str, Held]) -> int:
         """How many samples a dump has, by an input in it that is that many times a model's input; 0 where none is."""
         inputs = [t for model in self._models.values() for t in model.graph.inputs if t.name in arrays]
         fits = [count(arrays[t.name].shape) == length * (t.size or 0) for t in inputs]

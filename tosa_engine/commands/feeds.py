@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..arrays import Stored
+    from ..device import Device
+    from ..layouts import Form
     from ..runtime.ports import Port
     from ..types import Array, DType, Shape
 
@@ -65,21 +67,46 @@ def find_feeds(given: Sequence[str], inputs: Sequence[str], outputs: Sequence[st
     return feeds
 
 
-def read_feeds(found: Mapping[str, Stored | Path], ports: Sequence[Port], *, real: bool = False) -> dict[str, Array]:
+def read_feeds(
+    found: Mapping[str, Stored | Path], ports: Sequence[Port], *, real: bool = False, device: Device | None = None
+) -> dict[str, Array]:
     """The arrays that `find_feeds` found, as values of the formats that the model's inputs have, or `real` as floats.
+    `device` says how bare elements lie.
 
     Raises DataError (all of them, before an element is read) for other types and shapes than the inputs have, and
     where bare elements are too many, too few, or no values of the format.
     """
-    from ..feeds import wrong_form
+    forms = {port.name: _form(device, port) for port in ports}
+    raise_all([p for port in ports if (p := _problem(found[port.name], port, forms[port.name], real=real)) is not None])
+    return {port.name: _values(found[port.name], port, forms[port.name]) for port in ports}
 
-    wrong = {
-        port.name: wrong_form(port.tosa_type, port.shape, one.dtype, one.shape)
-        for port in ports
-        if not isinstance(one := found[port.name], Path) and not fits(one, port, real=real)
-    }
-    raise_all([DataError(message, tensor=name) for name, message in wrong.items()])
-    return {port.name: _values(found[port.name], port) for port in ports}
+
+def _form(device: Device | None, port: Port) -> Form:
+    """How the bare elements of an input lie. Raises DataError for a device that says more of it."""
+    from ..layouts import Form
+
+    if device is None:
+        return Form()
+    entry = device.entry(port.name)
+    if entry.dtype not in (None, port.tosa_type) or entry.shape not in (None, port.shape):
+        message = f"--device says another type or shape than the model, which takes {port.tosa_type}{list(port.shape)}"
+        raise DataError(message, tensor=port.name)
+    return entry.form
+
+
+def _problem(one: Stored | Path, port: Port, form: Form, *, real: bool) -> DataError | None:
+    """What is wrong with an input's type, shape or size, before an element is read."""
+    from ..feeds import wrong_form
+    from ..layouts import wrong_size
+
+    if isinstance(one, Path):
+        size = one.stat().st_size
+        if size == form.size(port.tosa_type, port.shape):
+            return None
+        return DataError(wrong_size(port.tosa_type, port.shape, form, size), label="DATA.bin", tensor=port.name)
+    if fits(one, port, real=real):
+        return None
+    return DataError(wrong_form(port.tosa_type, port.shape, one.dtype, one.shape), tensor=port.name)
 
 
 def fits(one: Stored, port: Port, *, real: bool = False) -> bool:
@@ -91,9 +118,9 @@ def fits(one: Stored, port: Port, *, real: bool = False) -> bool:
     return one.shape == port.shape and (one.dtype == port.dtype or bits or floats or _is_long(one.dtype, port))
 
 
-def _values(one: Stored | Path, port: Port) -> Array:
+def _values(one: Stored | Path, port: Port, form: Form) -> Array:
     return (
-        read_elements(one, port.name, port.tosa_type, port.shape)
+        read_elements(one, port.name, port.tosa_type, port.shape, form)
         if isinstance(one, Path)
         else in_format(one.read(), port)
     )
@@ -127,22 +154,23 @@ def _is_unsigned(dtype: np.dtype[Any], port: Port) -> bool:
     return port.unsigned and dtype.kind == "u" and dtype.itemsize == port.dtype.itemsize
 
 
-def read_elements(path: Path, name: str, dtype: DType, shape: Shape) -> Array:
+def read_elements(path: Path, name: str, dtype: DType, shape: Shape, form: Form | None = None) -> Array:
     """The bare elements of a file, as values of an input. Raises DataError for too many or too few bytes, and for bits
     that are no value of the format. No more is read than the input takes, and a byte.
     """
-    from ..serialize import data
-    from ..types import count
+    from ..layouts import Form, unpack, wrong_size
+    from ..serialize.data import ValueProblem
 
-    size = data.byte_size(dtype, count(shape))
+    form = form or Form()
+    size = form.size(dtype, shape)
     with path.open("rb") as file:
         raw = file.read(size + 1)
     if len(raw) != size:
         found = max(len(raw), path.stat().st_size)
-        raise DataError(f"{dtype}{list(shape)} takes {size} bytes, the file has {found}", label="DATA.bin", tensor=name)
+        raise DataError(wrong_size(dtype, shape, form, found), label="DATA.bin", tensor=name)
     try:
-        return data.decode(raw, dtype, shape)
-    except data.ValueProblem as problem:
+        return unpack(raw, dtype, shape, form)
+    except ValueProblem as problem:
         raise DataError(str(problem), label="DATA.bin", tensor=name) from problem
 
 

@@ -20,6 +20,7 @@ from .common import (
     target_of,
     warn_of_version,
 )
+from .device import DEVICE_HELP
 from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, fits, in_format, listed, read_feeds
 from .run_looks import looks
 from .run_samples import ManyRuns
@@ -65,6 +66,7 @@ class _Run:
             metavar=INPUT_METAVAR,
             help=f"input arrays; may be given several times. {INPUT_HELP}",
         )
+        arrays.add_argument("--device", metavar="FILE.toml", help=DEVICE_HELP)
         arrays.add_argument("-o", "--output", metavar="OUT.npz", help="write the outputs by name (.npy: a single one)")
         expected = parser.add_argument_group("expected outputs")
         expected.add_argument(
@@ -125,12 +127,13 @@ class _Run:
 
 def _feeds(args: argparse.Namespace, session: Session) -> dict[str, Array]:
     """The arrays of `-i`, as the inputs hold them."""
+    from ..device import describe
     from ..runtime.real import stored
 
     given = find_feeds(args.input, [t.name for t in session.inputs], [t.name for t in session.outputs])
     if not args.real:
         _no_floats_for_integers(given, session.inputs)
-    feeds = read_feeds(given, session.inputs, real=args.real)
+    feeds = read_feeds(given, session.inputs, real=args.real, device=describe(args.device))
     return stored(session.inputs, feeds) if args.real else feeds
 
 

@@ -31,6 +31,7 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in (
         ("-i", args.input),
         ("--dump-intermediates", args.dump_intermediates),
+        ("--device", args.device),
         ("--vectors", args.vectors),
     ):
         if value:

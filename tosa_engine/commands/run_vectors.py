@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from .device import ENDIANS, LAYOUTS
 
 if TYPE_CHECKING:
     import argparse
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
     from ..types import Array
     from ..vectors import Recorder
 
-# what `tosa_engine.vectors` and `tosa_engine.layouts` have: --help imports neither, as both need numpy
+# those of `tosa_engine.vectors`, which --help doesn't import, because it needs numpy
 FORMATS = ("npy", "bin", "hex", "mem", "c-header")
-LAYOUTS = ("NHWC", "NCHW", "NHCWB16")
-ENDIANS = ("little", "big")
 
 
 def add_vectors(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,5 @@
-"""Tensors that a device or another program wrote: an `.npz`, or a folder of `.npy` files; of several samples, stacked
-along a first axis, or a folder of such dumps.
+"""Tensors that a device or another program wrote: an `.npz`, an `.npy`, bare elements, or a folder of such files; of
+several samples, stacked along a first axis, or a folder of such dumps.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import arrays
 from ..errors import DataError
 from ..formats import is_model_folder
+from ..layouts import ENDIANS, LAYOUTS, LINEAR, NHWC, Form
+from ..types import BY_NAME
+from .device_dumps import Reading, Restored, bare
 
 if TYPE_CHECKING:
     import os
@@ -23,15 +26,18 @@ if TYPE_CHECKING:
 
     from ..arrays import Stored
     from ..types import Array, Shape
+    from .device_dumps import Held
 
 INDEX: Final = "index.json"
 SHOWN: Final = 3
+RAW: Final = ".bin"
+SINGLE: Final = (".npy", RAW)
 
 
 def is_dump(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is an `.npz`, or a folder that isn't a model."""
+    """Whether a path is an `.npz`, an `.npy`, a `.bin`, or a folder that isn't a model."""
     found = Path(path)
-    return found.suffix == ".npz" or (found.is_dir() and not is_model_folder(found))
+    return found.suffix in (".npz", *SINGLE) or (found.is_dir() and not is_model_folder(found))
 
 
 class Dumped(Mapping[str, "Array"]):
@@ -40,7 +46,7 @@ class Dumped(Mapping[str, "Array"]):
     """
 
     def __init__(
-        self, stored: Mapping[str, Stored], number: int | None = None, held: dict[str, Array] | None = None
+        self, stored: Mapping[str, Held], number: int | None = None, held: dict[str, Array] | None = None
     ) -> None:
         self._stored, self._number, self._held = stored, number, held
 
@@ -69,30 +75,49 @@ class Dumped(Mapping[str, "Array"]):
         return shape if self._number is None else shape[1:]
 
 
-def read(path: str | os.PathLike[str]) -> Dumped:
+def read(path: str | os.PathLike[str], reading: Reading | None = None) -> Dumped:
     """Arrays by tensor name, whose headers are read. See `stored`."""
-    return Dumped(stored(path))
+    return Dumped(stored(path, reading))
 
 
-def stored(path: str | os.PathLike[str]) -> dict[str, Stored]:
+def stored(path: str | os.PathLike[str], reading: Reading | None = None) -> dict[str, Held]:
     """Arrays by tensor name, of which nothing but the headers is read. A folder's names are those of its `index.json`
-    (`run --dump-intermediates` writes one: tensor name to `{"file": ...}`, in execution order), else the
-    files' names without `.npy`, sorted.
+    (`run --dump-intermediates` and `run --vectors` write one, in execution order), else the files' names without
+    `.npy` and `.bin`, sorted. `reading` says how a device's files are read.
 
     Raises OSError, and DataError for a folder without arrays or with a bad index, and for damaged files.
     """
-    found = Path(path)
+    found, reading = Path(path), reading or Reading()
     if not found.exists():
         raise FileNotFoundError(2, "no such dump", str(path))
     if not found.is_dir():
-        return arrays.stored_bundle(found)
-    files = _indexed(found) if (found / INDEX).exists() else {f.stem: f for f in sorted(found.glob("*.npy"))}
+        single = found.suffix in SINGLE
+        return reading.read(_files({found.stem: found}) if single else arrays.stored_bundle(found), single=single)
+    if (found / INDEX).exists():
+        index = _read_index(found)
+        if isinstance(index.get("operators"), list):
+            return _vectors(found, index)
+        return reading.read(_files(_within(_indexed(found, index), found)))
+    files: dict[str, Path] = {}
+    for file in sorted(f for f in found.iterdir() if f.suffix in SINGLE):
+        if file.stem in files:
+            raise DataError(f"{found}: '{file.stem}' is both {files[file.stem].name} and {file.name}")
+        files[file.stem] = file
     if not files:
-        raise DataError(f"{found}: the folder has no .npy files")
+        raise DataError(f"{found}: the folder has no .npy and no .bin files")
+    return reading.read(_files(_within(files, found)))
+
+
+def _files(files: Mapping[str, Path]) -> dict[str, Path | Stored]:
+    return {name: file if file.suffix == RAW else arrays.stored(file) for name, file in files.items()}
+
+
+def _within(files: dict[str, Path], folder: Path) -> dict[str, Path]:
+    """Raise DataError for files that are too many bytes together."""
     total = sum(file.stat().st_size for file in files.values())
     if total > arrays.MAX_BUNDLE_BYTES:
-        raise DataError(f"{found}: {total} bytes are more than the {arrays.MAX_BUNDLE_BYTES} that are read at once")
-    return {name: arrays.stored(file) for name, file in files.items()}
+        raise DataError(f"{folder}: {total} bytes are more than the {arrays.MAX_BUNDLE_BYTES} that are read at once")
+    return files
 
 
 @dataclass(frozen=True)
@@ -101,7 +126,8 @@ class Dump:
 
     label: str
     parts: tuple[Path, ...]
-    whole: dict[str, Stored]
+    whole: dict[str, Held]
+    reading: Reading
 
     @property
     def stacked(self) -> int:
@@ -121,7 +147,7 @@ class Dump:
         Raises OSError, and DataError where the dump isn't of several samples.
         """
         if self.parts:
-            return read(self.parts[number])
+            return read(self.parts[number], self.reading)
         if self.stacked and self.stacked in totals:
             return Dumped(self.whole, number, self._held)
         if alone:
@@ -133,26 +159,57 @@ class Dump:
         )
 
 
-def open_dump(path: str | os.PathLike[str]) -> Dump:
+def open_dump(path: str | os.PathLike[str], reading: Reading | None = None) -> Dump:
     """A folder of `.npz` files or folders, sorted by name, is one dump per sample. Raises what `read` raises."""
-    found = Path(path)
+    found, reading = Path(path), reading or Reading()
     parts: list[Path] = []
-    if found.is_dir() and not (found / INDEX).exists() and not any(found.glob("*.npy")):
+    flat = found.is_dir() and any(f.suffix in SINGLE for f in found.iterdir())
+    if found.is_dir() and not (found / INDEX).exists() and not flat:
         parts = sorted(p for p in found.iterdir() if p.suffix == ".npz" or p.is_dir())
-    return Dump(str(path), tuple(parts), {} if parts else stored(found))
+    return Dump(str(path), tuple(parts), {} if parts else stored(found, reading), reading)
 
 
-def _indexed(folder: Path) -> dict[str, Path]:
-    """The files that index.json names: of this folder, nowhere else."""
+def _read_index(folder: Path) -> dict[str, Any]:
     where = folder / INDEX
     try:
         content: Any = json.loads(where.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as problem:
         raise DataError(f"{where}: not JSON: {problem}") from problem
+    return content if isinstance(content, dict) else {"": None}
+
+
+def _indexed(folder: Path, index: Mapping[str, Any]) -> dict[str, Path]:
+    """The files that index.json names: of this folder, nowhere else."""
     files: dict[str, Path] = {}
-    for name, entry in content.items() if isinstance(content, dict) else [("", None)]:
+    for name, entry in index.items():
         file = entry.get("file") if isinstance(entry, dict) else None
         if not isinstance(file, str) or not file.isprintable() or Path(file).name != file:
-            raise DataError(f"{where}: '{name}' needs a 'file' in this folder")
+            raise DataError(f"{folder / INDEX}: '{name}' needs a 'file' in this folder")
         files[name] = folder / file
     return files
+
+
+def _vectors(folder: Path, index: Mapping[str, Any]) -> dict[str, Held]:
+    """What `run --vectors` wrote, without constants: it says itself how its files are read."""
+    tensors, how, endian = index.get("tensors"), index.get("format"), index.get("endian")
+    if not isinstance(tensors, dict) or how not in ("npy", "bin") or endian not in ENDIANS:
+        raise DataError(f"{folder / INDEX}: vectors in '{how}' aren't read; those in npy and bin are")
+    tensors = {n: t for n, t in tensors.items() if not (isinstance(t, dict) and t.get("role") == "constant")}
+    files = _within(_indexed(folder, tensors), folder)
+    return {name: _vector(folder, name, file, tensors[name], str(endian)) for name, file in files.items()}
+
+
+def _vector(folder: Path, name: str, file: Path, said: Mapping[str, Any], endian: str) -> Held:
+    shape, dtype, layout = said.get("shape"), said.get("dtype"), said.get("layout")
+    sizes = isinstance(shape, list) and all(type(d) is int and d >= 0 for d in shape)
+    if not sizes or dtype not in BY_NAME or layout not in (*LAYOUTS, LINEAR):
+        raise DataError(f"{folder / INDEX}: '{name}' needs a 'shape', a 'dtype' and a 'layout'")
+    assert isinstance(shape, list)
+    assert isinstance(dtype, str)
+    form = Form(NHWC if layout == LINEAR else str(layout), endian=endian)
+    if file.suffix == RAW:
+        return bare(file, [(BY_NAME[dtype], tuple(shape))], form)
+    one = arrays.stored(file)
+    if one.shape != form.stored(tuple(shape)):
+        raise DataError(f"{file}: {list(one.shape)}, and the index says {list(form.stored(tuple(shape)))}")
+    return Restored(one, tuple(shape), form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +64,8 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> tuple[Array, str]:
         return array, ""
     if [d for d in array.shape if d != 1] == [d for d in shape if d != 1]:
         return array.reshape(shape), f"{list(array.shape)} read as {list(shape)}"
+    if array.ndim == 1 and array.size == math.prod(shape):
+        return array.reshape(shape), f"{array.size} elements read as {list(shape)}"
     if array.ndim == len(shape) > 2 and (array.shape[0], *array.shape[2:], array.shape[1]) == shape:
         return np.moveaxis(array, 1, -1), "channels first there"
     return array, ""
