@@ -9,10 +9,12 @@ from ..text import say
 from .common import (
     add_custom,
     add_model,
+    add_npu,
     add_options,
     add_target,
     describe,
     import_custom,
+    npu_of,
     open_source,
     refuse_others,
     target_of,
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 
     from ..formats import Format, Option
     from ..graph import Graph
+    from ..npu import Npu
     from ..ranges import Finding, Ranges
     from ..ranges.report import Note
+    from ..target import Target
 
 MOST_ELEMENTS = 1 << 20  # of the tensors of a part that is tried: the oracle is slow
 
@@ -35,12 +39,13 @@ MOST_ELEMENTS = 1 << 20  # of the tensors of a part that is tried: the oracle is
 class _Check:
     name = "check"
     help = "list everything that keeps a model from being legal on a target"
-    example = "check net.tosa --profile PRO-INT --level 8K"
+    example = "check net.tosa --profile PRO-INT --level 8K\ncheck net.tosa --target ethos-u55-256"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         add_custom(parser)
         add_target(parser)
+        add_npu(parser)
         parser.add_argument(
             "--ranges",
             action="store_true",
@@ -52,8 +57,8 @@ class _Check:
         add_options(parser, self.name)
 
     def run(self, args: argparse.Namespace) -> int:
-        target = target_of(args)
-        from ..check import validate
+        npu = npu_of(args)
+        target = target_of(args) if npu is None else npu.target
         from ..errors import UsageError
         from ..formats import format_of
         from ..graph import without_collector
@@ -74,14 +79,29 @@ class _Check:
         with without_collector():
             graph = source.graph()
             warn_of_version(graph, target)
-            validate(graph, target)
+            _validate(graph, target, npu)
         if args.ranges:
             return _ranges(graph, args.format)
         for line in passed:
             say(line)
         operators = sum(len(block.operators) for _, block in graph.blocks())
-        say(f"{args.model}: no problem; operators: {operators}; target: {describe(target)}")
+        say(
+            f"{args.model}: no problem; operators: {operators}; target: {describe(target) if npu is None else npu.name}"
+        )
         return 0
+
+
+def _validate(graph: Graph, target: Target, npu: Npu | None) -> None:
+    """Raise what keeps a graph from being legal, and all rules of a processor that it breaks."""
+    from ..check import check
+    from ..errors import raise_all
+
+    problems = check(graph, target)
+    if npu is not None:
+        from ..npu import violations
+
+        problems += violations(graph, npu)
+    raise_all(problems)
 
 
 def _listing_options() -> list[tuple[Format, Option]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..formats import Format, Option, Source
     from ..graph import Graph
+    from ..npu import Npu
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -106,6 +107,28 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         default=str(NEWEST),
         help=f"version of TOSA of the target; default: {NEWEST}",
     )
+
+
+def add_npu(parser: argparse.ArgumentParser) -> None:
+    """The flag that names a processor."""
+    group(parser, "target").add_argument(
+        "--target",
+        metavar="NAME|FILE.toml",
+        help="a processor: ethos-u55-{32,64,128,256}, ethos-u65-{256,512}, ethos-u85-{128,256,512,1024,2048}, or one "
+        "that a file describes (docs/targets.md)",
+    )
+
+
+def npu_of(args: argparse.Namespace) -> Npu | None:
+    """The processor that `--target` names. Raises UsageError beside flags that say what it says."""
+    if args.target is None:
+        return None
+    given = [f"--{name}" for name in ("profile", "extension") if getattr(args, name, None)]
+    if given:
+        raise UsageError(f"{' and '.join(given)}: a --target has its own")
+    from ..npu import npu
+
+    return npu(args.target)
 
 
 def add_memory(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..text import joined, say
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from ..graph import Graph, Tensor
 
 Summary = dict[str, Any]
+MOST_ROWS = 10
 
 
 def summary(graph: Graph) -> Summary:
     """What `inspect` prints, as plain data. Shapes that can't be inferred are null."""
-    from ..spec import macs_of
+    from ..npu.work import work_of
 
+    work = work_of(graph)
     blocks = [block for _, block in graph.blocks()]
     tensors = [tensor for block in blocks for tensor in block.tensors.values()]
     operators = Counter(op.op for block in blocks for op in block.operators)
@@ -32,7 +35,8 @@ def summary(graph: Graph) -> Summary:
         "operators": dict(sorted(operators.items())),
         "types": dict(sorted(Counter(t.dtype.name for t in tensors).items())),
         "constant_bytes": sum(t.data.nbytes for t in tensors if t.data is not None),
-        "macs": sum(macs_of(op, block) for block in blocks for op in block.operators),
+        "macs": sum(one.macs for one in work),
+        "work": [asdict(one) for one in work],
     }
 
 
@@ -58,6 +62,7 @@ def _text(found: Summary) -> str:
     lines += [f"  {count:6} {name}" for name, count in found["types"].items()]
     lines.append(f"constants  {found['constant_bytes']:,} bytes")
     lines.append(f"MACs       {found['macs']:,}")
+    lines += _work(found["work"])
     if found.get("notes"):
         lines += [f"notes      {len(found['notes'])}", *(f"  {note}" for note in found["notes"])]
     if found["problems"]:
@@ -68,6 +73,21 @@ def _text(found: Summary) -> str:
 
         lines += ["plan", *text(found["plan"]).split("\n")]
     return joined(lines)
+
+
+def _work(found: list[Summary]) -> list[str]:
+    """The operators that compute most, or where they compute alike, move most."""
+    most = sorted(found, key=lambda one: (-one["macs"], -one["read"] - one["constant"] - one["written"]))[:MOST_ROWS]
+    rows = [
+        [f"{one[key]:,}" for key in ("macs", "read", "constant", "written")] + [f"{one['op']} {one['node']}"]
+        for one in most
+    ]
+    table = [["MACs", "bytes read", "constant", "written", "operator"], *rows] if rows else []
+    widths = [max(len(row[i]) for row in table) for i in range(4)] if rows else []
+    all_of_them = "" if len(most) == len(found) else "; --format json has all"
+    head = f"work       {len(most)} of {len(found)} operators, those that compute most first{all_of_them}"
+    cells = ["  ".join([*(c.rjust(w) for c, w in zip(row, widths, strict=False)), row[4]]) for row in table]
+    return [head, *(f"  {line}" for line in cells)]
 
 
 class _Inspect:
