@@ -22,6 +22,8 @@ from .common import (
 )
 from .device import DEVICE_HELP
 from .feeds import INPUT_HELP, INPUT_METAVAR, find_feeds, fits, in_format, listed, read_feeds
+from .run_corners import Corners
+from .run_corners import check as check_corners
 from .run_looks import looks
 from .run_samples import ManyRuns
 from .run_samples import check as check_samples
@@ -82,6 +84,11 @@ class _Run:
             help="real numbers in and out of a quantized model, by the scales in its file; --expect is real, too",
         )
         arrays.add_argument("--dump-intermediates", metavar="DIR", help="write every tensor as .npy, and index.json")
+        arrays.add_argument(
+            "--corners", choices=("text", "json"),
+            help="print, in place of the outputs, which RESCALEs saturated, which ties and TABLE entries were met, how "
+            "much of each accumulator's width was used, next to what is proved",
+        )  # fmt: skip
         add_vectors(parser)
         parser.add_argument("--checked", action="store_true", help="test every REQUIRE of the specification")
         add_data(parser)
@@ -97,6 +104,7 @@ class _Run:
         target = target_of(args)
         check_samples(args)
         check_vectors(args)
+        check_corners(args)
         from .. import arrays
         from ..runtime.real import real
         from ..runtime.session import Session
@@ -106,21 +114,24 @@ class _Run:
         warn_of_version(graph, target)
         limit = args.time_limit
         session = Session(graph, args.threads, target=target, checked=args.checked, time_limit=limit)
-        many = ManyRuns(args, session, graph) if args.data or args.random else None
+        corners = Corners(args, session) if args.corners else None
+        many = ManyRuns(args, session, graph, corners) if args.data or args.random else None
         feeds = _feeds(args, session) if many is None else {}
         ports = session.outputs if many is None else many.ports
         expected = _read_expected(args.expect, ports, real=args.real) if args.expect else None
-        outputs = _execute(session, feeds, looks(args, session)) if many is None else many.run()
+        outputs = _execute(session, feeds, looks(args, session, corners)) if many is None else many.run()
         if args.real:
             outputs = {port.name: real(port, outputs[port.name]) for port in ports}
             expected = None if expected is None else _as_real(expected, ports)
         if args.output:
             arrays.write(args.output, outputs)
+        if corners is not None:
+            corners.report()
         if expected is not None:
             from ..compare import Tolerance
 
             return _verdict(outputs, expected, Tolerance(args.atol, args.rtol))
-        if not args.output:
+        if not args.output and corners is None:
             _show(outputs)
         return 0
 

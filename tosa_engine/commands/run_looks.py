@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..probe import Watcher
     from ..runtime.session import Session
     from ..types import Array
+    from .run_corners import Corners
 
 
 class Look(Protocol):
@@ -63,7 +64,8 @@ class _Dump:
         (self.folder / "index.json").write_text(json.dumps(self.index, indent=2) + "\n", encoding="utf-8")
 
 
-def looks(args: argparse.Namespace, session: Session) -> list[Look]:
+def looks(args: argparse.Namespace, session: Session, corners: Corners | None) -> list[Look]:
     """What looks at the tensors of a run."""
-    found: list[Look] = [_Dump(Path(args.dump_intermediates))] if args.dump_intermediates else []
+    found: list[Look] = [] if corners is None else [corners]
+    found += [_Dump(Path(args.dump_intermediates))] if args.dump_intermediates else []
     return [*found, Vectors(args, session)] if args.vectors else found

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..runtime.ports import Port
     from ..runtime.session import Session
     from ..types import Array
+    from .run_corners import Corners
 
 
 def check(args: argparse.Namespace) -> None:
@@ -41,10 +42,10 @@ def check(args: argparse.Namespace) -> None:
 class ManyRuns:
     """The runs of all samples, each of which the model sees alone. `ports`: what comes out."""
 
-    def __init__(self, args: argparse.Namespace, session: Session, graph: Graph) -> None:
+    def __init__(self, args: argparse.Namespace, session: Session, graph: Graph, corners: Corners | None) -> None:
         from .samples import samples_of
 
-        self._session, self._output = session, args.output
+        self._session, self._output, self._corners = session, args.output, corners
         self._samples = samples_of(args, graph, integers=True)
         self.total = min(self._samples.total, args.samples or self._samples.total)
         self.ports = [_stacked(port, self.total) for port in session.outputs]
@@ -81,10 +82,14 @@ class ManyRuns:
         from ..runtime.real import stored
 
         try:
-            return self._session.run(None, stored(self._session.inputs, sample))
+            probes = None if self._corners is None else [self._corners.probe]
+            found = self._session.run(None, stored(self._session.inputs, sample), probes=probes)
         except DataError as problem:
             message = f"sample {number}: {problem.message}"
             raise DataError(message, label=problem.label, tensor=problem.tensor) from None
+        if self._corners is not None:
+            self._corners.finish()
+        return found
 
     def _keep(self, arrays: dict[str, Array], done: int) -> None:
         from ..arrays import write
