@@ -15,21 +15,25 @@ if TYPE_CHECKING:
     from .graph import Graph, Operator, Tensor
     from .types import Array, DType, Shape
 
+    Form = tuple[str, np.dtype[Any], Shape | None]  # name, dtype and shape of an input
+
 
 class Gate:
-    """The forms of a graph's inputs, made ready to be compared with the arrays of every run."""
+    """The forms of a graph's inputs, made ready to be compared with the arrays of every run. It is open where they can
+    be, without their values.
+    """
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        self._forms = [(t.name, t.dtype.storage, t.shape) for t in inputs if not t.dtype.is_narrow]
-        self._open = len(self._forms) == len(inputs)
+        self.forms: list[Form] = [(t.name, t.dtype.storage, t.shape) for t in inputs if not t.dtype.is_narrow]
+        self.is_open = len(self.forms) == len(inputs)
 
     def lets(self, feeds: object) -> bool:
         """Whether the arrays surely are what the inputs need; where they may not be, `check_feeds` says what is wrong.
         Values of narrow formats aren't looked at here.
         """
-        if not (self._open and type(feeds) is dict and len(feeds) == len(self._forms)):
+        if not (self.is_open and type(feeds) is dict and len(feeds) == len(self.forms)):
             return False
-        for name, dtype, shape in self._forms:
+        for name, dtype, shape in self.forms:
             array = feeds.get(name)
             if (
                 type(array) is not np.ndarray
@@ -42,6 +46,8 @@ class Gate:
 
 class Closed:
     """The gate of a session that is closed."""
+
+    is_open = False
 
     def lets(self, feeds: object) -> bool:
         raise UsageError("this session is closed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from .errors import DataError, UsageError, raise_all
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from .graph import Graph
     from .types import Array, DType, Shape
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,10 @@ class SessionVariables:
         self._lock = threading.RLock()
         self._running = False
 
-    def during_run(self, keeper: Keeper, run: Callable[[], list[Array]]) -> list[Array]:
-        """What the run gives. The variables are lent to one at a time; one that fails leaves them as they were."""
+    def during_run(self, keeper: Keeper, run: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
+        """What the run gives. The variables are lent to one at a time; one that fails leaves them as they were, and so
+        does one that gives None, since it didn't run.
+        """
         with self._lock:
             if self._running:
                 raise UsageError("a probe can't run a graph with variables inside of a run of the same session")
@@ -97,8 +103,9 @@ class SessionVariables:
                     keeper.held.load(self._held)
                 if not keeper.held.complete:
                     keeper.variables = Variables(self._held)
-                found = run()
-                keeper.held.end_run()
+                found = run(*given, **named)
+                if found is not None:
+                    keeper.held.end_run()
                 if not keeper.held.complete:
                     self._held = keeper.variables.held
                 self._keeper = keeper

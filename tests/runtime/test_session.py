@@ -273,6 +273,19 @@ def test_wrong_inputs_are_all_told_at_once() -> None:
     assert refused(UsageError, lambda: Session(net.graph, 0)) == "threads must be at least 1, got 0"
 
 
+def test_arrays_that_do_not_fit_are_told_between_runs_that_do(net: graph.Graph, wanted: list[Array]) -> None:
+    """Runs of one walk copy arrays as they test them."""
+    session, fits = Session(net, 1, compiled=True), feeds_of(net)
+    x = fits["x"]
+    for wrong in ({}, {"x": x[..., :1]}, {"x": x.astype(np.int32)}, {"x": x.tolist()}, {"x": x, "y": x}):
+        assert_same(session.run(None, fits), wanted)
+        with pytest.raises((DataError, Problems)):
+            session.run(None, wrong)
+    assert_same(session.run(None, fits), wanted)
+    session.close()
+    assert "closed" in refused(UsageError, lambda: session.run(None, fits))
+
+
 def test_an_illegal_graph_is_refused_with_its_label(net: graph.Graph) -> None:
     broken = net.copy()
     next(op for op in broken.main.operators if op.op == "CLAMP").attributes["max_val"] = -100

@@ -13,6 +13,7 @@ from .workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..feeds import Form
     from ..plan.steps import Plan, Step
     from ..types import Array
 
@@ -42,8 +43,8 @@ class Blocks:
         self.direct: Direct | None = None
         self._regions: dict[str, Workspace] = {}
 
-    def directly(self, inputs: Sequence[str], outputs: Sequence[str]) -> Direct | None:
-        """How the graph runs with these inputs and outputs where nothing is to be done but one walk."""
+    def directly(self, inputs: Sequence[Form], outputs: Sequence[str]) -> Direct | None:
+        """How the graph runs with inputs of these forms where nothing is to be done but one walk."""
         if self.direct is None and Direct.suits(self.main):
             self.direct = Direct(self.main, inputs, outputs)
         return self.direct

@@ -32,6 +32,7 @@ class HeldVariables:
         writes = write_all([(value, self._at[name]) for name, value in then.items()])
         bound = Bound(Step((), (), (), None), writes, 1, shared=False, scratch=((),))
         self._writes = Program([bound] if then else [], 1, frozenset())
+        self._walk = self._writes.walk if self._writes.is_span else None
         self.load({})
 
     def load(self, values: Mapping[str, Variable]) -> None:
@@ -48,7 +49,9 @@ class HeldVariables:
 
     def end_run(self) -> None:
         """The run has ended well: they hold what was written."""
-        if self._writes.parts:
+        if self._walk is not None:
+            self._walk(*self._writes.alone)
+        elif self._writes.parts:
             walk(self._writes, _nothing)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .batch_parallel import PartsInParallel, is_compiled
 from .blocks import Blocks
+from .direct import Direct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,20 +31,25 @@ class Prepared:
     def __init__(self, plan: Plan, failed: Seen, after: Seen | None = None) -> None:
         self.plan, self._failed, self._after = plan, failed, after
         self._together = 0  # most runs at once that were found to fit into memory
-        self._free: list[Blocks] = []
+        self.free: list[Blocks] = []  # threads that pop at once get different ones
         self._parallel: list[PartsInParallel] = []
         self._lock = threading.Lock()
 
     def borrow(self, workers: int) -> Blocks:
         try:
-            return self._free.pop()  # threads that do so at once get different ones
+            return self.free.pop()
         except IndexError:
             blocks = Blocks(self.plan, workers)
             blocks.failed, blocks.after = self._failed, self._after
             return blocks
 
     def give_back(self, blocks: Blocks) -> None:
-        self._free.append(blocks)
+        self.free.append(blocks)
+
+    @property
+    def free_for_one_walk(self) -> list[Blocks]:
+        """The memory of past runs where a run is one walk."""
+        return self.free if all(Direct.suits(blocks.main) for blocks in self.free[:1]) else []
 
     @cached_property
     def is_compiled(self) -> bool:

@@ -76,6 +76,7 @@ class Program:
         self.state = _state(len(rows), workers) if self.shared else np.zeros(0, np.int64)
         self.address: int = self._table.ctypes.data
         self.state_address: int = self.state.ctypes.data
+        self.alone = (self.address, 0, len(rows), 1, 0, 0)  # what `walk` is given where one worker walks all of it
 
     def _end_span(self) -> None:
         first = max((part.end for part in self.parts if isinstance(part, Span)), default=0)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..graph import Tensor
     from ..probe import Watcher
     from ..types import Array, Shape
+    from .blocks import Blocks
     from .first import FirstRuns
     from .plain import PlainRuns
     from .profile import Profile
@@ -114,7 +115,7 @@ class Session:
         self._planner = Planner(self.graph, self.threads, self._level, checked=checked, max_memory=self.max_memory)
         self._variables = SessionVariables()
         self._others: OtherBatches[Session] = OtherBatches(self._alike)
-        self._can_be_direct = not checked  # until a run finds that it isn't one walk
+        self._direct: list[Blocks] = []  # the free ones of plain runs, once one has found that it is one walk
         plain = not compiled and not checked
         self._first = first_runs(self.graph, self.threads, self.max_memory) if plain else None
         self._stateful = any(op.op == "VARIABLE" for _, block in self.graph.blocks() for op in block.operators)
@@ -141,12 +142,12 @@ class Session:
             TimeLimit: the run took longer than the session's `time_limit`. Variables keep their values, too, as after
                 Ctrl-C, which ends a run within a second.
         """
-        names, feeds = output_names, input_feed
-        fine = names is None and self._gate.lets(feeds)
-        if fine and not probes and self._can_be_direct and self._first is None:
-            outputs = self._run_directly(feeds)
+        names, feeds, free = output_names, input_feed, self._direct
+        if free and names is None and not probes:
+            outputs = self._run_directly(free, feeds)
             if outputs is not None:
                 return outputs
+        fine = names is None and self._gate.lets(feeds)
         wanted = self._wanted(names)
         if not fine:
             other = self._others.session(self.graph, feeds)
@@ -159,7 +160,10 @@ class Session:
                 if runs is not None:
                     with limited(self.time_limit):
                         return runs.run(feeds, wanted)
-            found = self._run(self._planner.plain, wanted, feeds, ())
+            prepared = self._planner.plain
+            found = self._run(prepared, wanted, feeds, ())
+            if self._gate.is_open:
+                self._direct = prepared.free_for_one_walk
         else:
             watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
             everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
@@ -170,20 +174,21 @@ class Session:
             raise self._violation(wanted, feeds)
         return found
 
-    def _run_directly(self, feeds: Mapping[str, Array]) -> list[Array] | None:
-        """All outputs where the whole run is one walk of one worker; else None."""
-        prepared = self._planner.plain
-        blocks = prepared.borrow(self.threads)
+    def _run_directly(self, free: list[Blocks], feeds: Mapping[str, Array]) -> list[Array] | None:
+        """All outputs, by one walk of one worker in `free` memory; None without any, or where the feeds may not fit."""
         try:
-            direct = blocks.direct or blocks.directly([t.name for t in self._fed], self._names)
+            blocks = free.pop()
+        except IndexError:  # another thread was faster
+            return None
+        try:
+            direct = blocks.direct or blocks.directly(Gate(self._fed).forms, self._names)
             if direct is None:
-                self._can_be_direct = False
                 return None
             if self._stateful:
-                return self._variables.during_run(blocks, lambda: direct.run(feeds))
+                return self._variables.during_run(blocks, direct.run, feeds)
             return direct.run(feeds)
         finally:
-            prepared.give_back(blocks)
+            free.append(blocks)
 
     @property
     def is_compiled(self) -> bool:
@@ -217,9 +222,7 @@ class Session:
                 if watched:
                     blocks.look = lambda region, its, step: self._look(region, its, step, watched)
                 if self._stateful:
-                    return self._variables.during_run(
-                        blocks, lambda: self._walked(blocks.main, wanted, feeds, watched, walk)
-                    )
+                    return self._variables.during_run(blocks, self._walked, blocks.main, wanted, feeds, watched, walk)
                 return self._walked(blocks.main, wanted, feeds, watched, walk)
         finally:
             blocks.look = None
@@ -352,7 +355,7 @@ class Session:
 
     def close(self) -> None:
         """Give back plans and memory; later runs raise UsageError. Leaving a `with` block does this."""
-        self._gate = Closed()
+        self._gate, self._direct = Closed(), []
         self._others.clear()
         self._planner.clear()
 

@@ -136,7 +136,7 @@ def walk(program: Program, after: After, others: _OtherWorkers | None = None) ->
     if others is None and program.is_span:
         assert program.walk is not None
         check(program.origin[0].step.calls)
-        row = program.walk(program.address, 0, len(program.origin), 1, 0, 0)
+        row = program.walk(*program.alone)
         return None if row < 0 else program.origin[row].step
     if others is not None:
         program.state.fill(0)
