@@ -144,8 +144,8 @@ from tosa_engine.kernels._jit import entry
 
 functions = [scaled(int(by)) for by in sys.argv[1:]]
 results = [function(5) for function in functions]
-as_c = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-print(results, [as_c(entry(function, [5]))(5) for function in functions])
+as_c = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+print(results, [as_c(entry(function, [5]))(ctypes.c_int64(5)) for function in functions])
 """
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..types import Array
     from .bound import Bound
 
+PAIR_OF_LINES: Final = 16  # words, so that no two workers write to neighbouring lines of the cache
 PIECES: Final = 16  # at most that a worker's part of a shared step is taken in
 
 
@@ -103,13 +104,13 @@ class Program:
 
         words = [[word for argument in one for word in _jit.words(argument)] for one in arguments]
         used = len(words[0])
-        size = next(size for size in walk.SIZES if size >= used)
+        size = -(-used // PAIR_OF_LINES) * PAIR_OF_LINES
         memory = aligned(len(words) * size, np.int64)
         memory.reshape(len(words), size)[:, :used] = words
         self._words.append(memory)
         row = [0] * walk.ROW
         row[walk.ENTRY], row[walk.ARGUMENTS], row[walk.PITCH] = address, memory.ctypes.data, size * memory.itemsize
-        row[walk.SIZE], row[walk.RANGE], row[walk.UNITS] = size, used - 2, units
+        row[walk.RANGE], row[walk.UNITS] = used - 2, units
         row[walk.BLOCK], row[walk.COUNT] = (1, units) if loop.count is None else (BLOCK, loop.count)
         least = 1 if bound.step.work is None else bound.step.work.least_units
         piece = max(least, units // (self.workers * PIECES))

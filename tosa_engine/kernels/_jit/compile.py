@@ -1,7 +1,8 @@
 """Compiling: what numba and LLVM make of a function. Only imported when something is compiled, or emits code.
 
 numba types a function and writes LLVM IR. The functions that it calls become a part of it. What Python and C would call
-isn't made: the one entry takes words of 64 bits (see `functions.entry`), and all else in the object file is internal.
+isn't made: the one entry takes the address of words of 64 bits (see `functions.entry`), and all else in the object file
+is internal.
 """
 
 from __future__ import annotations
@@ -112,12 +113,13 @@ def _entry(context: Any, description: Any, name: str) -> Any:
     module, types, calls = ir.Module(name), numba.types, context.call_conv
     kinds, returns = description.argtypes, description.restype
     sizes = [_size(kind) for kind in kinds]
-    entry = ir.Function(module, ir.FunctionType(I64, [I64] * sum(sizes)), name)
+    entry = ir.Function(module, ir.FunctionType(I64, [I64.as_pointer()]), name)
     builder = ir.IRBuilder(entry.append_basic_block())
+    words = [builder.load(builder.gep(entry.args[0], [I64(i)])) for i in range(sum(sizes))]
     callee = ir.Function(module, calls.get_function_type(returns, kinds), description.llvm_func_name)
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     arguments = [
-        _argument(context, builder, kind, entry.args[at : at + size])
+        _argument(context, builder, kind, words[at : at + size])
         for kind, at, size in zip(kinds, starts, sizes, strict=True)
     ]
     status, value = calls.call_function(builder, callee, returns, kinds, arguments)
@@ -125,7 +127,7 @@ def _entry(context: Any, description: Any, name: str) -> Any:
     value = value if value.type.width == 64 else builder.zext(value, I64)
     builder.ret(builder.select(status.is_error, I64(FAILED), value))
     if all(kind == types.int64 for kind in kinds):
-        _of_integers(module, entry)
+        _of_integers(module, entry, len(kinds))
     return module
 
 
@@ -158,7 +160,7 @@ def _argument(context: Any, builder: Any, kind: Any, words: Sequence[Any]) -> An
     return array._getvalue()
 
 
-def _of_integers(module: Any, entry: Any) -> None:
+def _of_integers(module: Any, entry: Any, count: int) -> None:
     """What Python calls with integers: PyObject *(PyObject *self, PyObject **arguments, Py_ssize_t count)."""
     kind = ir.FunctionType(OBJECT, [OBJECT, OBJECT.as_pointer(), I64])
     made = ir.Function(module, kind, entry.name + INTEGERS)
@@ -168,9 +170,11 @@ def _of_integers(module: Any, entry: Any) -> None:
         kind = ir.FunctionType(returns, [argument.type for argument in arguments])
         return builder.call(cgutils.get_or_insert_function(module, kind, name), arguments)
 
-    given = [builder.load(builder.gep(made.args[1], [I64(i)])) for i in range(len(entry.args))]
-    integers = [call("PyLong_AsLongLong", I64, one) for one in given]
+    words = builder.alloca(I64, count)
+    for i in range(count):
+        integer = call("PyLong_AsLongLong", I64, builder.load(builder.gep(made.args[1], [I64(i)])))
+        builder.store(integer, builder.gep(words, [I64(i)]))
     thread = call("PyEval_SaveThread", OBJECT)
-    found = builder.call(entry, integers)
+    found = builder.call(entry, [words])
     call("PyEval_RestoreThread", ir.VoidType(), thread)
     builder.ret(call("PyLong_FromLongLong", OBJECT, found))

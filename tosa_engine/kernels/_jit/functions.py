@@ -179,8 +179,8 @@ def entry(function: Callable[..., int], arguments: Sequence[Any]) -> int | None:
     """The address of compiled code for these arguments, which is compiled or read from the disk now; None for a
     function that isn't compiled.
 
-    Called as C, it takes the arguments' words one after the other: a `Variant` is one (unused), an integer one, an
-    array in one dimension seven (see `words`). It returns an integer.
+    Called as C, it takes the address of the arguments' words, one after the other: a `Variant` is one (unused), an
+    integer one, an array in one dimension seven (see `words`). It returns an integer.
     """
     return function.code(arguments).address if isinstance(function, Jitted) else None
 

@@ -38,10 +38,11 @@ class Code:
 
     @cached_property
     def _as_c(self) -> Callable[..., int]:
-        return ctypes.CFUNCTYPE(ctypes.c_int64)(self.address)
+        return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.address)
 
     def __call__(self, *words: int) -> int:
-        found = self._as_c(*map(ctypes.c_int64, words))
+        memory = (ctypes.c_int64 * len(words))(*words)
+        found = self._as_c(ctypes.byref(memory))
         if found == FAILED:
             raise ValueError(f"the compiled function {self.name} raised an error")
         return found

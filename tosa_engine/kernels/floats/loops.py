@@ -99,7 +99,7 @@ def _conv(source_of: Compiled) -> Compiled:
                 else:
                     top = first * g[STEP_Y] * g[JUMP_Y] + g[FIRST_Y]
                     pack_rows(x, g, image, top, (lines - 1) * g[JUMP_Y] + 1 + g[TAIL], a)
-                    row_starts(g, pixels, rows)
+                    row_starts(g, lines, rows)
             base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
             panel, end = group_panels(simd, g, group)
             while panel < end:

@@ -27,12 +27,19 @@ def bit_length(value: int) -> int:
     return bits
 
 
-@jit
-def window(g: Array, unit: int, ox: int) -> tuple[int, int, int, int, int]:
-    """(image, first row, end row, first column, end column) of a window, clipped to the input."""
-    n, oy = unit // g[4], unit % g[4]
-    y, column = oy * g[8] - g[10], ox * g[9] - g[11]
-    return n, max(0, y), min(g[1], y + g[6]), max(0, column), min(g[2], column + g[7])
+@inline
+def rows_of(g: Array, unit: int) -> tuple[int, int, int]:
+    """(image, first row, end row) of the windows of a row of outputs, clipped to the input."""
+    n = unit // g[4]
+    y = (unit - n * g[4]) * g[8] - g[10]
+    return n, max(0, y), min(g[1], y + g[6])
+
+
+@inline
+def columns_of(g: Array, ox: int) -> tuple[int, int]:
+    """(first column, end column) of a window, clipped to the input."""
+    column = ox * g[9] - g[11]
+    return max(0, column), min(g[2], column + g[7])
 
 
 @inline
@@ -47,14 +54,14 @@ def max_int(x: Array, g: Array, out: Array, line: Array, low: int, high: int) ->
     """The maxima of all columns first, as a line, then those of neighbouring columns."""
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
-        n, top, bottom, _, _ = window(g, unit, 0)
+        n, top, bottom = rows_of(g, unit)
         source = (n * IH + top) * IW * C
         copy(x[source : source + IW * C], line)
         for y in range(top + 1, bottom):
             source = (n * IH + y) * IW * C
             raise_to(x[source : source + IW * C], line)
         for ox in range(OW):
-            n, _, _, left, right = window(g, unit, ox)
+            left, right = columns_of(g, ox)
             best = out[(unit * OW + ox) * C : (unit * OW + ox + 1) * C]
             copy(line[left * C : (left + 1) * C], best)
             for column in range(left + 1, right):
@@ -66,8 +73,9 @@ def max_int(x: Array, g: Array, out: Array, line: Array, low: int, high: int) ->
 def max_float(x: Array, g: Array, kind: int, out: Array, low: int, high: int) -> int:
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
+        n, top, bottom = rows_of(g, unit)
         for ox in range(OW):
-            n, top, bottom, left, right = window(g, unit, ox)
+            left, right = columns_of(g, ox)
             source, to = ((n * IH + top) * IW + left) * C, (unit * OW + ox) * C
             fold_window(kind, x, source, bottom - top, IW * C, right - left, C, out, to, C)
     return -1
@@ -79,8 +87,9 @@ def average_int(x: Array, g: Array, limits: Array, out: Array, sums: Array, low:
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     zero = limits[0]
     for unit in range(low, high):
+        n, top, bottom = rows_of(g, unit)
         for ox in range(OW):
-            n, top, bottom, left, right = window(g, unit, ox)
+            left, right = columns_of(g, ox)
             to = (unit * OW + ox) * C
             count = (bottom - top) * (right - left)
             k = bit_length(count - 1)
@@ -115,8 +124,9 @@ def average_float(x: Array, g: Array, out: Array, low: int, high: int) -> int:
     """
     IH, IW, C, OW = g[1], g[2], g[3], g[5]
     for unit in range(low, high):
+        n, top, bottom = rows_of(g, unit)
         for ox in range(OW):
-            n, top, bottom, left, right = window(g, unit, ox)
+            left, right = columns_of(g, ox)
             to = (unit * OW + ox) * C
             sums = out[to : to + C]
             source = ((n * IH + top) * IW + left) * C

@@ -48,7 +48,7 @@ def conv(
         pixels = lines * g[WIDTH]
         if unit == low or group == 0:
             pack_block(x, g, image, first, lines, a)
-            row_starts(g, pixels, rows)
+            row_starts(g, lines, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
         panel, end = group_panels(simd, g, group)
         while panel < end:
@@ -82,7 +82,7 @@ def pack_unit(x: Array, g: Array, unit: int, a: Array, rows: Array) -> tuple[int
     lines = min(g[BLOCK], g[HEIGHT] - first)
     pixels = lines * g[WIDTH]
     pack_block(x, g, image, first, lines, a)
-    row_starts(g, pixels, rows)
+    row_starts(g, lines, rows)
     return (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS], pixels
 
 

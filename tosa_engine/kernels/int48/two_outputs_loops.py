@@ -39,7 +39,7 @@ def conv(
                 straight(first * g[PITCH], g[PITCH], pixels, rows)
             else:
                 pack_block(x, g, image, first, lines, a)
-                row_starts(g, pixels, rows)
+                row_starts(g, lines, rows)
         base = (image * g[HEIGHT] + first) * g[WIDTH] * channels
         panel, end = group_panels(simd, g, group)
         while panel < end:

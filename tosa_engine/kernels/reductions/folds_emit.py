@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Emit = Callable[[int], Value]
 
-WIDE: Final = 4  # vectors that are folded side by side
+SIDE_BY_SIDE: Final = (4, 2, 1)  # vectors that are folded at once
 VECTOR: Final = e.vector(e.FLOAT, LANES)
 
 
@@ -109,7 +109,7 @@ class Window:
     def emit(self, channels: Value) -> Value:
         """All channels; how many those are."""
         builder, c = self.builder, e.I64(0)
-        for count in (WIDE, 1):
+        for count in SIDE_BY_SIDE:
 
             def block(c: Value, _: list[Value], count: int = count) -> list[Value]:
                 self.vectors(c, count)

@@ -113,13 +113,21 @@ def straight(start: int, step: int, pixels: int, rows: Array) -> None:
         rows[p] = start + min(p, pixels - 1) * step
 
 
+@inline
+def steps_from(start: int, step: int, target: Array) -> None:
+    for i in range(len(target)):
+        target[i] = start + i * step
+
+
 @jit
-def row_starts(g: Array, pixels: int, rows: Array) -> None:
-    """Where each output pixel's first input element lies in the packed buffer; the last one repeats to fill a tile."""
-    for p in range(pixels + MOST_ROWS):
-        pixel = min(p, pixels - 1)
-        line = pixel // g[WIDTH]
-        rows[p] = line * g[JUMP_Y] * g[PITCH] + (pixel - line * g[WIDTH]) * g[JUMP_X]
+def row_starts(g: Array, lines: int, rows: Array) -> None:
+    """Where the first input element of each output pixel of `lines` lies in the packed buffer; the last one repeats to
+    fill a tile.
+    """
+    width, jump, pixels = g[WIDTH], g[JUMP_X], lines * g[WIDTH]
+    for line in range(lines):
+        steps_from(line * g[JUMP_Y] * g[PITCH], jump, rows[line * width : (line + 1) * width])
+    fill(rows[pixels - 1], rows[pixels : pixels + MOST_ROWS])
 
 
 @jit
@@ -179,7 +187,7 @@ def _conv(tiles: Compiled, width: int, source_of: Compiled) -> Compiled:
                     straight(first * g[PITCH], g[PITCH], pixels, rows)
                 else:
                     pack_block(x, g, image, first, lines, a)
-                    row_starts(g, pixels, rows)
+                    row_starts(g, lines, rows)
             base = (image * g[HEIGHT] + first) * g[WIDTH] * g[CHANNELS]
             panel, end = group_panels(simd, g, group)
             while panel < end:

@@ -27,14 +27,12 @@ WORD: Final = 8  # bytes
 ENTRY: Final = 0  # address of the code
 ARGUMENTS: Final = 1  # address of the first worker's words
 PITCH: Final = 2  # bytes from one worker's words to the next one's
-SIZE: Final = 3  # words that are passed: one of SIZES
-RANGE: Final = 4  # the position of `low` among the words; `high` follows
-UNITS: Final = 5
-BLOCK: Final = 6  # elements in a unit
-COUNT: Final = 7  # elements in all
-PIECE: Final = 8  # units that a worker takes at least at once; 0: all units belong to the first worker
-ROW: Final = 9
-SIZES: Final = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192)
+RANGE: Final = 3  # the position of `low` among the words; `high` follows
+UNITS: Final = 4
+BLOCK: Final = 5  # elements in a unit
+COUNT: Final = 6  # elements in all
+PIECE: Final = 7  # units that a worker takes at least at once; 0: all units belong to the first worker
+ROW: Final = 8
 FINISHED: Final = -1
 # a part's word: units taken from its lower end, and times this, from its upper end
 UPPER: Final = 1 << 32
@@ -49,34 +47,19 @@ def state_size(rows: int, workers: int) -> int:
     return rows * (workers + 1) * LINE // WORD
 
 
-def _emit_call(builder: Builder, entry: Value, words: Value, size: Value) -> Value:
-    """Call code with `size` words, which may be more than it takes: C leaves it to the caller to drop them."""
-    data = builder.inttoptr(words, I64.as_pointer())
-    done, unknown = builder.append_basic_block("called"), builder.append_basic_block("unknown")
-    switch = builder.switch(size, unknown)
-    found = []
-    for count in SIZES:
-        block = builder.append_basic_block(f"words{count}")
-        switch.add_case(I64(count), block)
-        builder.position_at_end(block)
-        code = builder.inttoptr(entry, ir.FunctionType(I64, [I64] * count).as_pointer())
-        found.append((builder.call(code, [builder.load(builder.gep(data, [I64(i)])) for i in range(count)]), block))
-        builder.branch(done)
-    builder.position_at_end(unknown)
-    builder.unreachable()
-    builder.position_at_end(done)
-    result = builder.phi(I64)
-    for value, block in found:
-        result.add_incoming(value, block)
+def _emit_call(builder: Builder, entry: Value, words: Value) -> Value:
+    """Call code, which reads the words that it needs."""
+    code = builder.inttoptr(entry, ir.FunctionType(I64, [I64.as_pointer()]).as_pointer())
+    result: Value = builder.call(code, [builder.inttoptr(words, I64.as_pointer())])
     return result
 
 
 def _make_call() -> Compiled:
     @intrinsic
-    def call(typingctx: Context, entry: Kind, words: Kind, size: Kind) -> Typing:
+    def call(typingctx: Context, entry: Kind, words: Kind) -> Typing:
         """What the code at an address returns."""
         index = numba_types.int64
-        return index(index, index, index), lambda context, builder, signature, args: _emit_call(builder, *args)
+        return index(index, index), lambda context, builder, signature, args: _emit_call(builder, *args)
 
     return call
 
@@ -96,7 +79,7 @@ def run(row: int, worker: int, low: int, high: int) -> Number:
     limits, block = words + field(row, RANGE) * WORD, field(row, BLOCK)
     store(limits, low * block)
     store(limits + WORD, min(high * block, field(row, COUNT)))
-    return call(field(row, ENTRY), words, field(row, SIZE))
+    return call(field(row, ENTRY), words)
 
 
 @inline
