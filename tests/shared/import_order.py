@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.lower"}
     | {"tosa_engine.runtime", "tosa_engine.serialize", "tosa_engine.arrays", "tosa_engine.compare"}
     | {"tosa_engine.cluster", "tosa_engine.journal"},
-    "tosa_engine.npu": GRAPHS | {"tosa_engine.toml"},
+    "tosa_engine.npu": GRAPHS | {"tosa_engine.toml", "tosa_engine.serialize"},
     "tosa_engine.profiling": RUN | {"tosa_engine.runtime", "tosa_engine.builder"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}

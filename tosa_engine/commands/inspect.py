@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..text import joined, say
-from .common import add_custom, add_memory, add_model, add_options, import_custom, load_model
+from .common import add_custom, add_memory, add_model, add_npu, add_options, import_custom, load_model, npu_of
+from .inspect_target import on_target, text_of
 
 if TYPE_CHECKING:
     import argparse
@@ -68,6 +69,8 @@ def _text(found: Summary) -> str:
     if found["problems"]:
         lines.append(f"problems   {len(found['problems'])}, so some shapes are unknown")
         lines += [f"  {problem}" for problem in found["problems"]]
+    if "target" in found:
+        lines += text_of(found["target"])
     if "plan" in found:
         from ..plan.describe import text
 
@@ -93,12 +96,13 @@ def _work(found: list[Summary]) -> list[str]:
 class _Inspect:
     name = "inspect"
     help = "print inputs, outputs, operators, types, size and multiply-accumulates of a model"
-    example = "inspect net.tosa --plan"
+    example = "inspect net.tosa --plan\ninspect net.tosa --target ethos-u85-256"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model(parser)
         add_options(parser, self.name)
         add_custom(parser)
+        add_npu(parser)
         add_memory(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         parser.add_argument(
@@ -108,12 +112,15 @@ class _Inspect:
     def run(self, args: argparse.Namespace) -> int:
         from ..infer import callees_first, infer_block
 
+        npu = npu_of(args)
         import_custom(args.custom)
         graph = load_model(args)
         problems = [p for _, block in callees_first(graph) for p in infer_block(block, graph)[1]]
         found = summary(graph) | {"problems": [str(p) for p in problems]}
         if graph.record is not None and graph.record.notes:
             found["notes"] = graph.record.notes
+        if npu is not None:
+            found["target"] = on_target(graph, npu)
         if args.plan:
             from ..plan.describe import facts
             from ..runtime.session import Session
