@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 VERBS = (
     "calibrate", "check", "compare", "comply", "convert", "evaluate", "inspect", "lut", "profile", "quantize", "report",
-    "run", "search", "sensitivity", "version", "warmup",
+    "run", "search", "sensitivity", "stimuli", "version", "warmup",
 )  # fmt: skip
 
 

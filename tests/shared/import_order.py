@@ -80,9 +80,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"tosa_engine.cluster", "tosa_engine.journal"},
     "tosa_engine.npu": GRAPHS | {"tosa_engine.toml", "tosa_engine.serialize"},
     "tosa_engine.profiling": RUN | {"tosa_engine.runtime", "tosa_engine.builder"},
+    "tosa_engine.stimuli": RUN | {"tosa_engine.runtime", "tosa_engine.watch"},
     "tosa_engine.commands": RUN
     | {"tosa_engine.runtime", "tosa_engine.arrays", "tosa_engine.compare", "tosa_engine.builder"}
     | {"tosa_engine.serialize", "tosa_engine.samples", "tosa_engine.plugins", "tosa_engine.profiling"}
+    | {"tosa_engine.stimuli"}
     | {"tosa_engine.files", "tosa_engine.compliance", "tosa_engine.cluster", "tosa_engine.layouts"}
     | {"tosa_engine.vectors", "tosa_engine.device", "tosa_engine.npu"},
     "tosa_engine.cli": {
@@ -127,6 +129,12 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("judge", "reference", "runner", "suite"),
         ("known", "shrink", "survey"),
         ("campaign",),
+        ("",),
+    ),
+    "tosa_engine.stimuli": (
+        ("goals", "slopes"),
+        ("layers",),
+        ("output", "search"),
         ("",),
     ),
     "tosa_engine.compare": (
