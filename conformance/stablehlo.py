@@ -7,8 +7,8 @@
     python conformance/stablehlo.py CHECKOUT --record         all tests, and STABLEHLO.md with the totals
 
 What a test gives to the operation that it is about are inputs of the graph, not constants; where the operation needs
-one ahead of a run, integers are constants. Where 64-bit integers could leave int32, the range of the test's data is
-told as a user would, with `--within`. A test passes where everything that it checks is within upstream's tolerance.
+one ahead of a run, integers are constants. Where 64-bit integers could leave int32, the ranges of the test's integers
+are told as a user would, with `--within`. A test passes where everything that it checks is within upstream's tolerance.
 What is refused is counted by reason; a wrong result or an error of any other kind is a failure, and the exit code 1.
 """
 
@@ -36,7 +36,7 @@ from tosa_engine.frontends.stablehlo.reading import Process
 from tosa_engine.passes import run_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tosa_engine.frontends.stablehlo.module import Module
 
@@ -47,7 +47,7 @@ SUITES = {
 SECONDS = 120
 EXTENTS = (3, 4, 12, 2, 1)  # of dimensions that nothing binds: the first one that a module takes
 REFERENCE = Path(__file__).with_name("stablehlo_reference.py")
-TOLD = "with the ranges of its 64-bit inputs told"
+TOLD = "with the ranges of its inputs told"
 # what upstream allows: ULPs of expect_close, the difference of expect_almost_eq
 CLOSE = {"interpret": 1, "testdata": 3}
 ALMOST = {"interpret": 1e-4, "testdata": 1e-3}
@@ -189,7 +189,7 @@ class Runner:
         except Unsupported as problem:
             if "--within" not in str(problem):
                 raise
-            ranges = {n: (0, 1) for n, a in zip(module.main.names, arrays, strict=True) if a.dtype.itemsize == 8}
+            ranges = _ranges(dict(zip(module.main.names, arrays, strict=True)))
             graph, outcome.reason = run_pipeline(ModuleMapper(module, case.name, ranges).graph()), TOLD
         feeds = {p.name: as_port(a, p) for p, a in zip(graph.inputs, arrays, strict=True)}
         found = list(oracle.run(graph, feeds).values())
@@ -240,6 +240,12 @@ class Runner:
                 outcome.verdict, outcome.reason = "failed", difference
         if not checks:
             outcome.verdict, outcome.reason = "passed", "it checks nothing"
+
+
+def _ranges(arrays: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Where the integers of inputs lie, as far as int32 holds them."""
+    integers = {name: a for name, a in arrays.items() if a.dtype.kind in "iu" and a.size and _fits(a)}
+    return {name: (int(a.min()), int(a.max())) for name, a in integers.items()}
 
 
 def _random(rng: np.random.Generator, kind: Any) -> np.ndarray:
@@ -333,9 +339,7 @@ def graph_of(module: Module, file: str, fixed: bool, tolerance: str) -> tuple[An
     except TosaEngineError as problem:
         if "--within" not in str(problem):
             raise
-        wide = {name: a for name, a in feeds.items() if a.dtype.name in ("int64", "uint64")}
-        ranges = {name: (int(a.min()), int(a.max())) for name, a in wide.items()}
-        graph, told = ModuleMapper(made, file, ranges).graph(), TOLD
+        graph, told = ModuleMapper(made, file, _ranges(feeds)).graph(), TOLD
     graph = run_pipeline(graph)
     ports = {port.name: port for port in graph.inputs}
     blank = {name: np.ones(port.shape) for name, port in ports.items() if name not in feeds}  # nothing that is checked

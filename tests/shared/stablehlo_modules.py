@@ -16,12 +16,29 @@ from tosa_engine.frontends.stablehlo.reading import Process
 from tosa_engine.passes import run_pipeline
 
 if TYPE_CHECKING:
+    import random
+
     from tosa_engine.graph import Graph
 
 needs_jaxlib = pytest.mark.skipif(
     importlib.util.find_spec("jaxlib") is None, reason="reading StableHLO needs the extra 'stablehlo'"
 )
+DATA = Path(__file__).parents[1] / "data" / "stablehlo"  # ten networks of JAX (jax_networks.py)
 _PROCESS = Process()
+PIECES = (
+    b"0",
+    b"-1",
+    b"9223372036854775807",
+    b"tensor<",
+    b"?",
+    b"i64",
+    b"f32",
+    b"(",
+    b"}",
+    b'"',
+    b"add",
+    b"complex<f32>",
+)  # what a mutation puts in
 
 
 def graph(text: str, *, suffix: str = ".mlir", within: Any = None, **request: Any) -> Graph:
@@ -53,3 +70,20 @@ def run(text: str, *arrays: Any, **options: Any) -> list[Any]:
         feeds[port.name] = values.view(wanted) if same else values.astype(wanted)
     found = oracle.run(made, feeds)
     return [found[name] for name in made.main.outputs]
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """Bytes changed, cut out, put in, repeated."""
+    found = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        at, kind = rng.randrange(len(found)), rng.randrange(4)
+        if kind == 0:
+            found[at] = rng.randrange(256)
+        elif kind == 1 and len(found) > 40:
+            del found[at : at + rng.randrange(1, 20)]
+        elif kind == 2:
+            found[at:at] = rng.choice(PIECES)
+        else:
+            other = rng.randrange(len(found))
+            found[at:at] = found[other : other + rng.randrange(1, 60)]
+    return bytes(found)

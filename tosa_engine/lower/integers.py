@@ -51,8 +51,9 @@ def tested(g: Writer, x: Tensor, low: int, high: int) -> Tensor:
     most, least = types.i32.maximum, types.i32.minimum
     above, below = most - high, low - least
     for amount in (above, -above, -below, below):
-        for part in (amount,) if abs(amount) <= most else (amount // 2, amount - amount // 2):
-            x = plus(g, x, part) if part else x
+        count = -(-abs(amount) // most)
+        for i in range(count):
+            x = plus(g, x, amount * (i + 1) // count - amount * i // count)
     return x
 
 

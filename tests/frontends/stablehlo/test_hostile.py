@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from stablehlo_modules import needs_jaxlib, read
+from stablehlo_modules import DATA, mutated, needs_jaxlib, read
 
 from tosa_engine.errors import TosaEngineError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = needs_jaxlib
-DATA = Path(__file__).parents[2] / "data" / "stablehlo"
 FILES = [DATA / name for name in ("collatz.mlirbc", "cumulated.mlirbc", "orders.mlirbc", "collatz.hlo", "orders.hlo")]
-PIECES = (
-    b"0",
-    b"-1",
-    b"9223372036854775807",
-    b"tensor<",
-    b"?",
-    b"i64",
-    b"f32",
-    b"(",
-    b"}",
-    b'"',
-    b"add",
-    b"complex<f32>",
-)
-
-
-def mutated(data: bytes, rng: random.Random) -> bytes:
-    """Bytes changed, cut out, put in, repeated."""
-    found = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 4])):
-        at, kind = rng.randrange(len(found)), rng.randrange(4)
-        if kind == 0:
-            found[at] = rng.randrange(256)
-        elif kind == 1 and len(found) > 40:
-            del found[at : at + rng.randrange(1, 20)]
-        elif kind == 2:
-            found[at:at] = rng.choice(PIECES)
-        else:
-            other = rng.randrange(len(found))
-            found[at:at] = found[other : other + rng.randrange(1, 60)]
-    return bytes(found)
 
 
 @pytest.mark.slow("hundreds of files, each read by another process")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from stablehlo_modules import graph, main, needs_jaxlib, run
@@ -255,3 +256,25 @@ def test_a_custom_call_is_an_operator_of_the_users_own() -> None:
     )
     (op,) = [one for one in graph(text).main.operators if one.op == "CUSTOM"]
     assert (op.attributes["operator_name"], op.attributes["domain_name"]) == ("myfunc", "stablehlo")
+
+
+@pytest.mark.parametrize("integer", ["i16", "ui16"])
+@pytest.mark.parametrize("real", ["bf16", "f16"])
+def test_all_bits_of_16_bit_floats(real: str, integer: str) -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    numbers = bits.view({"bf16": ml_dtypes.bfloat16, "f16": np.float16}[real])
+    nan = np.isnan(numbers.astype(np.float32))
+    kinds = f"tensor<65536x{real}>", f"tensor<65536x{integer}>"
+    for given, (before, after) in ((numbers, kinds), (bits.view(np.int16), kinds[::-1])):
+        (found,) = run(
+            main(f"%x: {before}", f"%out = stablehlo.bitcast_convert %x : ({before}) -> {after}", after), given
+        )
+        np.testing.assert_array_equal(np.asarray(found).view(np.uint16)[~nan], bits[~nan])
+        assert np.isnan(np.asarray(found).view(numbers.dtype)[nan].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("kind", ["i1", "bf16", "f32", "ui8"])
+def test_the_bits_of_a_type_as_the_type(kind: str) -> None:
+    tensor = f"tensor<3x{kind}>"
+    text = main(f"%x: {tensor}", f"%out = stablehlo.bitcast_convert %x : ({tensor}) -> {tensor}", tensor)
+    np.testing.assert_array_equal(run(text, [0, 1, 1])[0].astype(np.int32), [0, 1, 1])

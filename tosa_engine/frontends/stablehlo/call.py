@@ -31,6 +31,8 @@ class Enclosing(Protocol):
 
     def run(self, body: Body, given: Sequence[Value]) -> list[Value]: ...
 
+    def guarded(self, operation: Operation) -> list[int]: ...
+
 
 @dataclass(slots=True)
 class Call:

@@ -84,6 +84,8 @@ I64: Final = _integer(64, np.int64, types.i32, types.i32, signed=True)
 U32: Final = _integer(32, np.uint32, types.i32, types.i32, signed=False)
 F32: Final = _real("f32", np.float32, types.fp32)
 F64: Final = _real("f64", np.float64, types.fp32)
+F16: Final = _real("f16", np.float16, types.fp16)
+BF16: Final = _real("bf16", ml_dtypes.bfloat16, types.bf16)
 
 ELEMENTS: Final[tuple[Element, ...]] = (
     BOOL, I8, _integer(16, np.int16, types.i16, types.i16, signed=True), I32, I64,
@@ -92,7 +94,7 @@ ELEMENTS: Final[tuple[Element, ...]] = (
     _integer(8, np.uint8, types.i32, types.i8, signed=False),
     _integer(16, np.uint16, types.i32, types.i16, signed=False), U32,
     _integer(64, np.uint64, types.i32, types.i32, signed=False),
-    F32, F64, _real("f16", np.float16, types.fp16), _real("bf16", ml_dtypes.bfloat16, types.bf16),
+    F32, F64, F16, BF16,
     _real("f8E4M3FN", ml_dtypes.float8_e4m3fn, types.fp8e4m3), _real("f8E5M2", ml_dtypes.float8_e5m2, types.fp8e5m2),
 )  # fmt: skip
 BY_NAME: Final[Mapping[str, Element]] = {element.name: element for element in ELEMENTS}

@@ -11,12 +11,13 @@ from ...errors import DataError, GraphError, Problems, TosaEngineError, Unsuppor
 from ...passes import dead_code
 from . import ports, rules
 from .call import Call
+from .module import word
 from .operators import OPERATORS, POINTWISE, REFUSED, quantized
 from .values import Value, known
 from .writer import HloWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...graph import Graph
     from .module import Body, Function, Module, Operation
@@ -60,6 +61,14 @@ def output_names(function: Function, count: int) -> list[str]:
     return list(told) or (["output"] if count == 1 else [f"output{i}" for i in range(count)])
 
 
+def _everything(body: Body) -> Iterator[Operation]:
+    """The operations of a block and of those inside of it."""
+    for op in body.operations:
+        yield op
+        for region in op.regions:
+            yield from _everything(region)
+
+
 @dataclass
 class Scope:
     """The values of a block and of those around it."""
@@ -69,6 +78,7 @@ class Scope:
     values: dict[int, Value] = field(default_factory=dict)
     pointwise: bool = False
     names: Mapping[int, str] = field(default_factory=dict)  # of values that are outputs
+    body: Body | None = None  # which is run
 
     def run(self, body: Body, given: Sequence[Value]) -> list[Value]:
         """The results of a block, given its arguments."""
@@ -76,6 +86,7 @@ class Scope:
             raise GraphError(f"a block of {len(body.arguments)} arguments, of which {len(given)} are given")
         if len(self.path) > DEEPEST:
             raise Unsupported(f"functions and regions are nested more than {DEEPEST} deep")
+        self.body = body
         self.values.update({number: value for (number, _), value in zip(body.arguments, given, strict=True)})
         for operation in body.operations:
             if operation.name in ENDS:
@@ -88,6 +99,26 @@ class Scope:
         return Scope(
             self.model, [*self.path, name], dict(self.values), self.pointwise if pointwise is None else pointwise
         )
+
+    def guarded(self, operation: Operation) -> list[int]:
+        """Operands of a sum that is read only where they are below 0: select(x < 0, x + n, x), of an index."""
+        assert self.body is not None
+        ((result, _),) = operation.results
+        makers = {number: op for op in self.body.operations for number, _ in op.results}
+        readers = [op for op in _everything(self.body) if result in op.operands]
+        return [
+            index
+            for index, x in enumerate(operation.operands)
+            if readers and all(self._below_zero(op, makers.get(op.operands[0]), result, x) for op in readers)
+        ]
+
+    def _below_zero(self, reader: Operation, test: Operation | None, result: int, x: int) -> bool:
+        if reader.name != "stablehlo.select" or reader.operands[1:] != [result, x] or test is None:
+            return False
+        if test.name != "stablehlo.compare" or word(test.attributes.get("comparison_direction")) != "LT":
+            return False
+        zero = self.values.get(test.operands[1])
+        return test.operands[0] == x and zero is not None and zero.data is not None and not zero.data.any()
 
     def _map(self, operation: Operation) -> None:
         model = self.model

@@ -60,10 +60,16 @@ def port(g: HloWriter, name: str, kind: Kind, reach: Reach | None = None) -> Val
 
 def _within(g: HloWriter, name: str, x: Tensor, element: Element, reach: Reach) -> Tensor:
     low, high = reach
-    if x.dtype is not types.i32 or not types.i32.minimum <= low <= high <= types.i32.maximum:
+    if not element.is_integer or not types.i32.minimum <= low <= high <= types.i32.maximum:
         raise UsageError(f"--within {name}={low},{high}: '{name}' is {element}, a range is LOW,HIGH of int32")
     g.begin(f"{name}/within")
-    found = tested(g, x, low, high)
+    wide = x if x.dtype is types.i32 else g.operator("CAST", [x], shape_of(x), types.i32)
+    found = tested(g, wide, low, high)
+    if x is not wide:
+        found = g.operator("CAST", [found], shape_of(x), x.dtype)
+    low, high = max(low, element.minimum, x.dtype.minimum), min(high, element.maximum, x.dtype.maximum)
+    if low > high:
+        raise UsageError(f"--within {name}={reach[0]},{reach[1]}: '{name}' is {element}, which has none of these")
     g.bound(found, low, high)
     return found
 
@@ -80,6 +86,9 @@ def outputs(g: HloWriter, names: Sequence[str], values: Sequence[Value]) -> None
     """The module's outputs, each under its name."""
     for name, value in zip(names, values, strict=True):
         g.begin(name)
+        if 0 in value.shape:
+            shape = list(value.shape)
+            raise Unsupported(f"{g.file}: output '{name}' has the shape {shape}, TOSA needs one element at least")
         tensor, element = g.full(value), value.element
         own = tensor.name == name and name not in (*g.block.inputs, *g.block.outputs)
         if element.port is not tensor.dtype:

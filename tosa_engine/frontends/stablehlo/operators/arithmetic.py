@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from .... import types
 from ....lower.elementary import chosen, compared, division, number
@@ -37,11 +40,24 @@ def binary(call: Call) -> Value:
     """add, subtract, multiply."""
     element, op = call.inputs[0].element, OPS[call.name]
     x, y = call.operands()
+    if is_wide(element) and call.name == "add":
+        x, y = _below_zero(call, x, y)
     if element.is_bool:
         return call.elementwise(compared(call.g, OF_BOOL[call.name], x, y))
     if element.is_float:
         return call.elementwise(in_fp32(call, lambda *t: call.g.binary(op, *t), x, y))
     return call.elementwise(call.wrapped(integer(call, call.name, call.wide(x), call.wide(y), element), element))
+
+
+def _below_zero(call: Call, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The terms of a sum that may be beyond int32, where it is taken only where one of them is below 0."""
+    low, high = _ends(call, "add", x, y)
+    if types.i32.minimum <= low and high <= types.i32.maximum:
+        return x, y
+    given = [x, y]
+    for index in call.scope.guarded(call.operation):
+        given[index] = call.g.binary("MINIMUM", given[index], number(call.g, 0, given[index]))
+    return given[0], given[1]
 
 
 def integer(call: Call, name: str, x: Tensor, y: Tensor, element: Element) -> Tensor:
@@ -149,11 +165,20 @@ def _is_nan(call: Call, x: Tensor) -> Tensor:
 def limit(call: Call) -> Value:
     """maximum, minimum; those with the end of the type are the other operand."""
     element = call.inputs[0].element
+    call.inputs = [_saturated(one, call.name) for one in call.inputs]
     for one, other in (call.inputs, call.inputs[::-1]):
         if is_identity(call.name, one) and not call.pointwise and one.shape == other.shape:
             return other
     x, y = call.operands()
     return call.elementwise(limited(call, LIMITS[call.name], x, y, element), element)
+
+
+def _saturated(value: Value, name: str) -> Value:
+    """A known limit beyond int32 on the side where it limits nothing: the end of int32 does as much."""
+    if value.data is None or not is_wide(value.element):
+        return value
+    end, function = (types.i32.minimum, np.maximum) if name == "maximum" else (types.i32.maximum, np.minimum)
+    return replace(value, data=function(value.data, value.data.dtype.type(max(end, value.element.minimum))))
 
 
 def limited(call: Call, op: str, x: Tensor, y: Tensor, element: Element) -> Tensor:
@@ -171,6 +196,10 @@ def limited(call: Call, op: str, x: Tensor, y: Tensor, element: Element) -> Tens
 def clamp(call: Call) -> Value:
     """min(max(x, low), high): where low is above high it is high."""
     element = call.inputs[1].element
+    call.inputs = [
+        _saturated(value, side) if side else value
+        for value, side in zip(call.inputs, ("maximum", "", "minimum"), strict=True)
+    ]
     low, x, high = call.operands()
     ends = [one.data for one in (call.inputs[0], call.inputs[2])]
     if element.is_float and not is_small(element) and all(e is not None and e.size and _same(e) for e in ends):
@@ -182,8 +211,6 @@ def clamp(call: Call) -> Value:
 
 
 def _same(x: object) -> bool:
-    import numpy as np
-
     flat = np.asarray(x).reshape(-1)
     return bool((flat == flat[0]).all())
 

@@ -14,6 +14,7 @@ from ....errors import Unsupported
 from ....lower.elementary import compared, number
 from ....lower.nested import branch_taken, give, run
 from ..values import Value
+from .counters import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ....lower.nested import Opened
     from ..call import Call
     from ..module import Body
+    from .counters import Counter
 
 MOST_STEPS: Final = 1024  # that are unrolled
 MOST_UNROLLED: Final = 1 << 14  # operations of all steps
@@ -137,15 +139,18 @@ def _loop(call: Call, condition: Body, body: Body, values: Sequence[Value]) -> l
     g, stem = call.g, call.operation.label or "while"
     carried = [g.full(value) for value in values]
     carried = [t if t.data is None else g.unary("IDENTITY", t) for t in carried]
+    counters = counted(condition, body, values)
     with g.region(f"{stem}/body") as opened:
         opened.loops = True
-        results = _inside(call, opened, body, values, carried)
+        results = _inside(call, opened, body, values, carried, counters)
         inner = [g.full(v) for v in results]
         kept = [opened.given(x) for x in opened.outer]
         give(g, opened, [*inner, *kept])
     with g.region(f"{stem}/condition") as testing:
         outer = list(opened.outer)
         given = [testing.carry(x) for x in carried]
+        for i, counter in counters.items():
+            g.bound(given[i], counter.first, counter.last)
         for x in outer:
             testing.given(x)
         mine = [Value(v.element, v.shape, None, t) for v, t in zip(values, given, strict=True)]
@@ -157,6 +162,8 @@ def _loop(call: Call, condition: Body, body: Body, values: Sequence[Value]) -> l
     everything = [*carried, *(g.local(x) for x in [*outer, *late])]
     names = {"cond_graph": testing.block.name, "body_graph": opened.block.name}
     last = run(g, "WHILE_LOOP", everything, everything, names)
+    for i, counter in counters.items():
+        g.bound(last[i], counter.first, counter.last)
     return [Value(v.element, v.shape, None, t) for v, t in zip(values, last, strict=False)]
 
 
@@ -170,8 +177,13 @@ def _passed(opened: Opened, x: Tensor) -> str:
     return copy.name
 
 
-def _inside(call: Call, opened: Opened, body: Body, values: Sequence[Value], carried: Sequence[Tensor]) -> list[Value]:
+def _inside(
+    call: Call, opened: Opened, body: Body, values: Sequence[Value], carried: Sequence[Tensor],
+    counters: Mapping[int, Counter],
+) -> list[Value]:  # fmt: skip
     given = [opened.carry(x) for x in carried]
+    for i, counter in counters.items():
+        call.g.bound(given[i], counter.first, counter.most)
     mine = [Value(v.element, v.shape, None, t) for v, t in zip(values, given, strict=True)]
     return call.scope.inner("body").run(body, mine)
 

@@ -12,7 +12,7 @@ from ....lower.elementary import chosen, compared, number, plus, times
 from ....lower.layout import gathered
 from ....lower.views import shape_of
 from ....types import count
-from ..elements import F32, F64, I32, U32, is_wide
+from ..elements import BF16, F16, F32, F64, I32, U32, is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..call import Call
     from ..elements import Element
     from ..values import Value
+
+LAYOUTS: Final = {F32: (23, 127), BF16: (7, 127), F16: (10, 15)}  # bits of the mantissa, bias of the exponent
 
 
 def convert(call: Call) -> Value:
@@ -110,17 +112,52 @@ def _integer(call: Call, x: Tensor, before: Element, after: Element) -> Tensor:
 
 
 def bitcast(call: Call) -> Value:
-    """Between integers of 32 bits and fp32; formats of one width keep their bits."""
+    """Between integers and floats of 32 and 16 bits; formats of one width keep their bits."""
     before, after = call.inputs[0].element, call.element
+    if before is after and (call.inputs[0].shape == call.shape or call.pointwise):
+        return call.elementwise(call.lean(0))
     if before.bits == after.bits and before.is_integer and after.is_integer:
         return call.elementwise(_same_bits(call, before, after))
     if {before, after} & {F64} or (call.inputs[0].shape != call.shape and not call.pointwise):
         raise Unsupported(f"the bits of {before}{list(call.inputs[0].shape)} as {after}{list(call.shape)}")
-    if after is F32 and before in (I32, U32):
-        return call.elementwise(_float_of_bits(call, call.lean(0)))
-    if before is F32 and after in (I32, U32):
-        return call.elementwise(_bits_of_float(call, call.lean(0)))
+    widths = [before.storage.itemsize, after.storage.itemsize]
+    if widths in ([4, 4], [2, 2]) and before.bits not in (2, 4) and after.bits not in (2, 4):
+        return call.elementwise(_by_bits(call, call.lean(0), before, after))
     raise Unsupported(f"the bits of {before} as {after}, which TOSA doesn't tell")
+
+
+def _by_bits(call: Call, x: Tensor, before: Element, after: Element) -> Tensor:
+    """Through the bits, as numbers in i32."""
+    if before is F16:
+        bits = _bits_of_half(call, call.cast(x, types.fp32))
+    elif before is BF16:
+        bits = _high_half(call, _bits_of_float(call, call.cast(x, types.fp32)))
+    else:
+        bits = _bits_of_float(call, x) if before is F32 else call.wide(x)
+    if not after.is_float:
+        return call.wrapped(bits, after)
+    return call.cast(_float_of_bits(call, bits, after), after.carrier)
+
+
+def _high_half(call: Call, x: Tensor) -> Tensor:
+    """Of bf16 the bits are the upper half of those of fp32."""
+    return call.g.operator("LOGICAL_RIGHT_SHIFT", [x, number(call.g, 16, x)], shape_of(x))
+
+
+def _bits_of_half(call: Call, x: Tensor) -> Tensor:
+    """The bits of numbers of fp16, given as fp32: the exponent has another bias; denormal ones are whole by 2^-24."""
+    g, shape = call.g, shape_of(x)
+    wide = _bits_of_float(call, x)
+    size = g.operator("BITWISE_AND", [wide, number(g, types.i32.maximum, wide)], shape)
+    less = plus(g, g.operator("LOGICAL_RIGHT_SHIFT", [size, number(g, 13, size)], shape), -(112 << 10))
+    low = g.unary("ABS", chosen(g, compared(g, "GREATER", number(g, 1 << 10, less), less), x, number(g, 0.0, x)))
+    denormal = g.operator("CAST", [times(g, low, 2.0**24)], shape, types.i32)
+    found = chosen(g, compared(g, "GREATER", number(g, 1 << 10, less), less), denormal, less)
+    infinity = number(g, 0x7F800000, size)
+    found = chosen(g, compared(g, "EQUAL", size, infinity), number(g, 0x7C00, found), found)
+    found = chosen(g, compared(g, "GREATER", size, infinity), number(g, 0x7E00, found), found)
+    signed = g.operator("BITWISE_OR", [found, number(g, 0x8000, found)], shape)
+    return chosen(g, compared(g, "GREATER", number(g, 0, wide), wide), signed, found)
 
 
 def _same_bits(call: Call, before: Element, after: Element) -> Tensor:
@@ -133,31 +170,35 @@ def _same_bits(call: Call, before: Element, after: Element) -> Tensor:
     return call.wrapped(x, after)
 
 
-def _exponents() -> np.ndarray:
-    """2^(e - 150) for the exponents of finite numbers; those of denormal numbers have the one of 1."""
-    exponent = np.maximum(np.arange(256), 1).astype(np.float64) - 127
-    found: np.ndarray = np.where(np.arange(256) < 255, 2.0**exponent, np.inf)
+def _powers(bias: int) -> np.ndarray:
+    """2^(e - bias) for the exponents of finite numbers; those of denormal numbers have the one of 1."""
+    last = 2 * bias + 1
+    exponent = np.maximum(np.arange(last + 1), 1).astype(np.float64) - bias
+    found: np.ndarray = np.where(np.arange(last + 1) < last, 2.0**exponent, np.inf)
     return found
 
 
-def _float_of_bits(call: Call, x: Tensor) -> Tensor:
+def _float_of_bits(call: Call, x: Tensor, after: Element) -> Tensor:
     """(1 + m / 2^23) * 2^(e - 127): the power of 2 comes from a table, the product is exact."""
     g, shape = call.g, shape_of(x)
-    exponent = g.operator("LOGICAL_RIGHT_SHIFT", [x, number(g, 23, x)], shape)
-    exponent = g.operator("BITWISE_AND", [exponent, number(g, 255, exponent)], shape)
-    mantissa = g.operator("BITWISE_AND", [x, number(g, (1 << 23) - 1, x)], shape)
+    digits, bias = LAYOUTS[after]
+    ones = 1 << digits
+    exponent = g.operator("LOGICAL_RIGHT_SHIFT", [x, number(g, digits, x)], shape)
+    exponent = g.operator("BITWISE_AND", [exponent, number(g, 2 * bias + 1, exponent)], shape)
+    mantissa = g.operator("BITWISE_AND", [x, number(g, ones - 1, x)], shape)
     normal = compared(g, "GREATER", exponent, number(g, 0, exponent))
-    hidden = chosen(g, normal, number(g, 1 << 23, x), number(g, 0, x))
+    hidden = chosen(g, normal, number(g, ones, x), number(g, 0, x))
     whole = g.operator("CAST", [g.binary("ADD", mantissa, hidden)], shape, types.fp32)
-    table = g.const(_exponents().reshape(1, 256, 1), types.fp32, "powers")
+    table = g.const(_powers(bias).reshape(1, 2 * bias + 2, 1), types.fp32, "powers")
     power = g.reshape(gathered(g, table, g.reshape(exponent, (1, count(shape)))), shape)
-    found = g.binary("MUL", times(g, whole, 2.0**-23), power)
-    last = compared(g, "EQUAL", exponent, number(g, 255, exponent))
+    found = g.binary("MUL", times(g, whole, 1.0 / ones), power)
+    last = compared(g, "EQUAL", exponent, number(g, 2 * bias + 1, exponent))
     number_like = compared(g, "EQUAL", mantissa, number(g, 0, mantissa))
     infinity = number(g, float("inf"), found)
     wrong = g.binary("SUB", infinity, infinity)
     found = chosen(g, last, chosen(g, number_like, infinity, wrong), found)
-    return chosen(g, compared(g, "GREATER", number(g, 0, x), x), g.negate(found), found)
+    sign = g.operator("BITWISE_AND", [x, number(g, types.i32.minimum if after is F32 else 1 << 15, x)], shape)
+    return chosen(g, compared(g, "EQUAL", sign, number(g, 0, sign)), found, g.negate(found))
 
 
 def _bits_of_float(call: Call, x: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from .... import types
 from ....lower import integers
 from ....lower.elementary import chosen, compared, number
@@ -11,6 +13,7 @@ from ....lower.views import shape_of
 from ....lower.wrapping import in_order
 from ..elements import BOOL, U32, is_wide
 from ..module import word
+from ..values import known
 from .floats import is_small
 
 if TYPE_CHECKING:
@@ -22,14 +25,25 @@ if TYPE_CHECKING:
     from ..values import Value
 
 BITS: Final = {"and": "AND", "or": "OR", "xor": "XOR"}
+DECIDES: Final = {"and": False, "or": True}  # what the other operand changes nothing of
 
 
 def bits(call: Call) -> Value:
     element = call.inputs[0].element
+    if element is BOOL and call.name in DECIDES and any(_is_all(one, DECIDES[call.name]) for one in call.inputs):
+        return _all(call, DECIDES[call.name])
     x, y = call.operands()
     shape = tuple(max(m, n) for m, n in zip(shape_of(x), shape_of(y), strict=True))
     kind = "LOGICAL" if element is BOOL else "BITWISE"
     return call.elementwise(call.g.operator(f"{kind}_{BITS[call.name]}", [x, y], shape))
+
+
+def _is_all(value: Value, truth: bool) -> bool:
+    return value.data is not None and bool((value.data == truth).all())
+
+
+def _all(call: Call, truth: bool) -> Value:
+    return known(BOOL, np.broadcast_to(np.asarray(truth), call.spread_shape()))
 
 
 def inverted(call: Call) -> Value:
@@ -80,15 +94,17 @@ def leading_zeros(call: Call) -> Value:
     x = _word(call, element)
     found = g.unary("CLZ", x)
     extra = element.bits - types.i32.bits
-    found = g.binary("ADD", found, number(g, extra, found)) if extra else found
+    if extra:
+        more = number(g, extra, found)
+        if is_wide(element) and g.reach(x)[0] < 0:  # the upper half of a negative number has ones only
+            more = chosen(g, compared(g, "GREATER", number(g, 0, x), x), number(g, 0, x), more)
+        found = g.binary("ADD", found, more)
     return call.elementwise(call.cast(found, element.carrier))
 
 
 def _word(call: Call, element: Element) -> Tensor:
-    """The bits of an integer, with zeros above."""
+    """The bits of an integer, with zeros above; of 64 bits the lower half."""
     g, x = call.g, call.wide(call.lean(0))
-    if is_wide(element) and g.reach(x)[0] < 0:
-        call.narrow(types.i32.minimum - 1, 0, element)
     if element.is_signed and element.bits < types.i32.bits:
         x = g.operator("BITWISE_AND", [x, number(g, element.maximum - element.minimum, x)], shape_of(x))
     return x
@@ -101,6 +117,9 @@ def population(call: Call) -> Value:
     low = g.operator("BITWISE_AND", [x, number(g, 0xFFFF, x)], shape_of(x))
     high = g.operator("LOGICAL_RIGHT_SHIFT", [x, number(g, 16, x)], shape_of(x))
     total = g.binary("ADD", _of_half(call, low), _of_half(call, high))
+    if is_wide(element) and g.reach(x)[0] < 0:  # the upper half has as many again
+        minus = compared(g, "GREATER", number(g, 0, x), x)
+        total = g.binary("ADD", total, chosen(g, minus, number(g, types.i32.bits, x), number(g, 0, x)))
     return call.elementwise(call.cast(total, element.carrier))
 
 
@@ -119,8 +138,11 @@ def compare(call: Call) -> Value:
     The sign of a NaN isn't to be seen in TOSA: all of them are above infinity.
     """
     element = call.inputs[0].element
-    x, y = call.operands()
     direction = word(call.attribute("comparison_direction"))
+    decided = _decided(call, direction) if is_wide(element) else None
+    if decided is not None:
+        return _all(call, decided)
+    x, y = call.operands()
     kind = call.attribute("compare_type")
     if element.is_float:
         x, y = ((call.cast(t, types.fp32) if is_small(element) else t) for t in (x, y))
@@ -129,6 +151,17 @@ def compare(call: Call) -> Value:
     else:
         x, y = (_ordered(call, t, element, direction) for t in (x, y))
     return call.elementwise(_direction(call, direction, x, y), BOOL)
+
+
+def _decided(call: Call, direction: str) -> bool | None:
+    """A comparison of 64-bit integers, which are within int32, with numbers that are all beyond it on one side."""
+    for (one, other), less in ((call.inputs, True), (call.inputs[::-1], False)):
+        if other.data is None or one.data is not None:
+            continue
+        above = bool((other.data > types.i32.maximum).all())
+        if above or (other.data < types.i32.minimum).all():
+            return direction == "NE" or ((direction in ("LT", "LE")) == (above == less) and direction != "EQ")
+    return None
 
 
 def _ordered(call: Call, x: Tensor, element: Element, direction: str) -> Tensor:
@@ -172,6 +205,9 @@ def _below(call: Call, x: Tensor, y: Tensor) -> Tensor:
 
 
 def select(call: Call) -> Value:
+    for truth, taken in ((True, 1), (False, 2)):
+        if _is_all(call.inputs[0], truth) and not call.inputs[taken].is_known:
+            return call.elementwise(call.level(*(call.lean(i) for i in (0, taken)))[1], call.inputs[taken].element)
     test, yes, no = call.operands()
     if yes.dtype.is_float and is_small(call.inputs[1].element):
         wide = [call.cast(t, types.fp32) for t in (yes, no)]
