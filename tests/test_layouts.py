@@ -14,7 +14,7 @@ from tosa_engine.layouts import ENDIANS, LAYOUTS, Form, arrange, pack, restore, 
 from tosa_engine.serialize.data import ValueProblem
 
 DTYPES = (types.bool_, types.i4, types.i8, types.i16, types.i32, types.i48, types.fp32, types.bf16)
-FORMS = st.builds(Form, st.sampled_from(LAYOUTS), st.sampled_from((1, 16, 32)), st.sampled_from(ENDIANS))
+FORMS = st.builds(Form, st.sampled_from(LAYOUTS), st.sampled_from((1, 16, 24, 32)), st.sampled_from(ENDIANS))
 SHAPES = st.one_of(
     st.tuples(*(st.integers(1, n) for n in (2, 3, 3, 40))), st.lists(st.integers(1, 5), max_size=5).map(tuple)
 )
@@ -40,6 +40,7 @@ def test_bytes_of_a_form() -> None:
     array = np.arange(6, dtype=np.int16).reshape(1, 1, 2, 3)
     assert pack(array, types.i16, Form("NCHW", endian="big")).hex() == "000000030001000400020005"
     assert Form("NHCWB16", channels=32).stored((1, 2, 3, 17)) == (1, 2, 2, 3, 16)
+    assert Form("NHCWB16", channels=24).stored((1, 2, 3, 17)) == (1, 2, 3, 3, 16)
     assert pack(array, types.i16, Form("NHCWB16"))[:6].hex() == "000001000200"
     assert pack(np.array([-2, 1], np.int64), types.i48, Form(endian="big")).hex() == "fffffffffffe000000000001"
 

@@ -5,6 +5,7 @@ A layout is that of tensors with four axes, which are N, H, W, C; all others lie
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,7 +48,7 @@ class Form:
         if len(shape) != AXES:
             return shape
         n, h, w, c = shape
-        group = max(self.channels, BRICK if self.layout == NHCWB16 else 1)
+        group = math.lcm(self.channels, BRICK if self.layout == NHCWB16 else 1)
         c = -(-c // group) * group
         if self.layout == NHCWB16:
             return n, h, c // BRICK, w, BRICK

@@ -184,6 +184,9 @@ def test_vectors_are_a_dump(scene: Scene, flags: tuple[str, ...]) -> None:
     raw[-16] ^= 1  # channel 0 of the last pixel
     file.write_bytes(raw)
     assert "first difference: 'conv' at [0, 7, 7, 0]" in scene.compare("v", "--no-causes").out
+    index["tensors"]["conv"]["dtype"] = ["i8"]
+    (folder / "index.json").write_text(json.dumps(index))
+    assert scene.compare("v").err.endswith("'conv' needs a 'shape', a 'dtype' and a 'layout'\n")
     index["format"] = "hex"
     (folder / "index.json").write_text(json.dumps(index))
     assert scene.compare("v").err.endswith("index.json: vectors in 'hex' aren't read; those in npy and bin are\n")
@@ -202,6 +205,17 @@ def test_inputs_of_a_run(command, tmp_path: Path) -> None:
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     outcome = command(*run, tmp_path / "x.bin")
     assert (outcome.code, "i16[1, 5, 5, 6] takes 300 bytes, the file has 800" in outcome.err) == (6, True)
+
+
+def test_inputs_of_a_comparison(scene: Scene) -> None:
+    scene.dump(bricks, "big")
+    (scene.folder / "x.bin").write_bytes(bricks(scene.tensors["x"]).tobytes())
+    given = ("compare", scene.folder / "net.tosa", scene.folder / "dump", "-i", scene.folder / "x.bin")
+    outcome = scene.command(*given, "--layout", "NHCWB16", "--endian", "big")
+    assert outcome.out.splitlines()[-1] == "EQUAL: 17 tensors", outcome.err
+    (scene.folder / "dump" / "x.bin").write_bytes((scene.folder / "x.bin").read_bytes())
+    outcome = scene.command(*given[:3], "--layout", "NHCWB16", "--endian", "big")  # out of the dump
+    assert outcome.out.splitlines()[-1] == "EQUAL: 17 tensors", outcome.err
 
 
 def test_a_bad_description_names_all_that_is_wrong(scene: Scene) -> None:

@@ -12,6 +12,7 @@ from devices import simulate
 from nets import Net, feeds_of, words_net
 
 from tosa_engine import arrays, serialize, types
+from tosa_engine.builder import Builder
 from tosa_engine.compliance.coverage.layers import width
 from tosa_engine.compliance.coverage.runs import RunCorners
 from tosa_engine.ranges import analyse
@@ -114,7 +115,7 @@ def test_what_is_excluded_never_happens(net) -> None:
         }
         for name, array in simulate(graph, feeds, {}).items():
             if name in corners.tensors:
-                corners("", name, array)
+                corners.see("", name, array)
         corners.end_run()
     found = corners.data()
     assert found["runs"] == 8
@@ -135,6 +136,32 @@ def test_a_data_set_meets_what_its_samples_meet(command, tmp_path: Path) -> None
     assert found["table"][0]["met"] == 8
     assert command(*run, "-o", tmp_path / "b.npz").code == 0
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_ends_that_are_excluded_are_no_corners(told) -> None:
+    """The result of CLAMP is -5 to 9, and so is what TABLE reads."""
+    found = json.loads(told(small(), {"x": VALUES}, "--corners", "json"))
+    corners = {one["node"]: one["met"] + one["not_met"] for one in found["corners"]}
+    assert "looked" not in corners
+    assert {"input: least", "input: greatest"} <= set(corners["clipped"])
+
+
+def test_variables_and_vectors(command, tmp_path: Path) -> None:
+    """VARIABLE_WRITE has no result."""
+    b = Builder()
+    b.op("VARIABLE", name="v", var_shape=(2, 3), type=types.i8, initial_value=np.ones((2, 3), np.int8))
+    b.output(b.op("VARIABLE_READ", name="v", dtype=types.i8, output="old"))
+    b.op("VARIABLE_WRITE", b.input(types.i8, (2, 3), "new"), name="v")
+    serialize.write(b.graph(), tmp_path / "net.tosa")
+    np.save(tmp_path / "x.npy", np.full((2, 3), -128, np.int8))
+    run = ("run", tmp_path / "net.tosa", "-i", tmp_path / "x.npy", "--extension", "EXT-VARIABLE")
+    outcome = command(*run, "--corners", "json", "--vectors", tmp_path / "v")
+    assert (outcome.code, outcome.err) == (0, "")
+    written = [one for one in json.loads(outcome.out)["corners"] if one["op"] == "VARIABLE_WRITE"]
+    assert [(one["tensor"], one["met"]) for one in written] == [("", ["input1: least"])]
+    index = json.loads((tmp_path / "v" / "index.json").read_text())
+    assert [op["op"] for op in index["operators"]] == ["VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE"]
+    assert [tensor["role"] for tensor in index["tensors"].values()] == ["input", "output"]
 
 
 def test_two_flags_that_print(command, tmp_path: Path) -> None:

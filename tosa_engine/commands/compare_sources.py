@@ -52,7 +52,7 @@ class Sources:
         device = describe(args.device, layout=args.layout, channels=args.channels, endian=args.endian)
         self._dumps = {path: open_dump(path, self._reading(path, device, mapping)) for path in dumps}
         graphs = [model.graph for model in self._models.values()]
-        self._fixed = _arrays(args.input, graphs)
+        self._fixed = _arrays(args.input, graphs, device)
         self._data = _data(args, graphs) if args.data or args.random else []
         self.total = self._counted()
         self.numbers = _numbers(args, self.total)
@@ -142,7 +142,7 @@ def _numbers(args: argparse.Namespace, total: int) -> Sequence[int]:
     return range(total if args.samples is None else min(args.samples, total))
 
 
-def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
+def _arrays(given: Sequence[str], graphs: Sequence[Graph], device: Device) -> dict[str, Array]:
     """What -i gives. Bare elements are of the first model in whose input they fit."""
     arrays: dict[str, Array] = {}
     wrong: dict[str, DataError] = {}
@@ -154,7 +154,9 @@ def _arrays(given: Sequence[str], graphs: Sequence[Graph]) -> dict[str, Array]:
                 arrays[tensor.name] = _whole(one, tensor)
             elif tensor.name not in arrays:
                 try:
-                    arrays[tensor.name] = read_elements(one, tensor.name, tensor.dtype, tensor.shape or ())
+                    arrays[tensor.name] = read_elements(
+                        one, tensor.name, tensor.dtype, tensor.shape or (), device.entry(tensor.name).form
+                    )
                 except DataError as problem:
                     wrong.setdefault(tensor.name, problem)
     raise_all([problem for name, problem in wrong.items() if name not in arrays])

@@ -29,16 +29,17 @@ class Corners:
         from ..compliance.coverage.runs import RunCorners
 
         self._form = args.corners
-        self.probe: RunCorners = RunCorners(session.graph)
+        self._found: RunCorners = RunCorners(session.graph)
+        self.probe = self._found.probe
 
     def begin(self, feeds: dict[str, Array]) -> None:
         del feeds
 
     def finish(self) -> None:
-        self.probe.end_run()
+        self._found.end_run()
 
     def report(self) -> None:
         from ..compliance.coverage.runs import as_text
 
-        found = self.probe.data()
+        found = self._found.data()
         say(*(json.dumps(found, indent=1).split("\n") if self._form == "json" else as_text(found)))

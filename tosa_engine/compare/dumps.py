@@ -202,10 +202,9 @@ def _vectors(folder: Path, index: Mapping[str, Any]) -> dict[str, Held]:
 def _vector(folder: Path, name: str, file: Path, said: Mapping[str, Any], endian: str) -> Held:
     shape, dtype, layout = said.get("shape"), said.get("dtype"), said.get("layout")
     sizes = isinstance(shape, list) and all(type(d) is int and d >= 0 for d in shape)
-    if not sizes or dtype not in BY_NAME or layout not in (*LAYOUTS, LINEAR):
+    if not sizes or not isinstance(dtype, str) or dtype not in BY_NAME or layout not in (*LAYOUTS, LINEAR):
         raise DataError(f"{folder / INDEX}: '{name}' needs a 'shape', a 'dtype' and a 'layout'")
     assert isinstance(shape, list)
-    assert isinstance(dtype, str)
     form = Form(NHWC if layout == LINEAR else str(layout), endian=endian)
     if file.suffix == RAW:
         return bare(file, [(BY_NAME[dtype], tuple(shape))], form)

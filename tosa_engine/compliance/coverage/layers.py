@@ -134,14 +134,14 @@ class LookedUp:
 
 
 class Cornered:
-    """All other corners of an operator's row that its constants leave open."""
+    """All other corners of an operator's row that its constants and the proved intervals leave open."""
 
     kind = "corners"
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, intervals: Mapping[str, Interval]) -> None:
         assert call.row is not None
         tests = corners(call.spec.name, call.row.key)
-        self._open = {name: test for name, test in tests.items() if _is_open(call, name)}
+        self._open = {n: test for n, test in tests.items() if _is_open(call, n) and not _excluded(call, n, intervals)}
         self.met: list[str] = []
 
     def __bool__(self) -> bool:
@@ -169,6 +169,21 @@ def _is_open(call: Call, corner: str) -> bool:
     return about not in constants and not about.startswith("shift")
 
 
+def _excluded(call: Call, corner: str, intervals: Mapping[str, Interval]) -> bool:
+    """Whether a corner is an end of a format that the interval of its tensor doesn't reach."""
+    about, _, end = corner.partition(": ")
+    arguments = call.spec.outputs[:1] if about == "result" else [a for a in call.spec.inputs if a.name == about]
+    if end not in ("least", "greatest") or not arguments or arguments[0].is_list:
+        return False
+    tensor = call.tensor(arguments[0].name)
+    interval = intervals.get(tensor.name)
+    if interval is None or not tensor.dtype.is_int:
+        return False
+    return bool(
+        interval.low.min() > tensor.dtype.minimum if end == "least" else interval.high.max() < tensor.dtype.maximum
+    )
+
+
 def parts_of(call: Call, intervals: Mapping[str, Interval]) -> list[Rescaled | Summed | LookedUp | Cornered]:
     """What is looked at of an operator; `intervals` are those that are proved, by tensor."""
     found: list[Rescaled | Summed | LookedUp | Cornered] = []
@@ -181,5 +196,5 @@ def parts_of(call: Call, intervals: Mapping[str, Interval]) -> list[Rescaled | S
         found.append(Summed(call, intervals.get(operator.outputs[0])))
     if call.spec.traits.moves is not None:  # which has no corner of its own
         return found
-    rest = Cornered(call)
+    rest = Cornered(call, intervals)
     return [*found, rest] if rest else found

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from ...infer import infer
+from ...probe import Probe
 from ...ranges import analyse
 from ...spec import TABLE, bind_operator, is_constant
 from ...text import joined
@@ -24,11 +25,9 @@ SHOWN: Final = 6  # corners that weren't met, in a line for people
 
 
 class RunCorners:
-    """A probe of any number of runs. `graph` is the one that a session runs, without composites; of its main block
-    every operator of the op table is looked at.
+    """What any number of runs met, at which `probe` looks. `graph` is the one that a session runs, without composites;
+    of its main block every operator of the op table is looked at.
     """
-
-    keeps = True
 
     def __init__(self, graph: Graph) -> None:
         graph = graph.copy()
@@ -40,11 +39,12 @@ class RunCorners:
         self._known: dict[str, Array] = {n: t.data for n, t in block.tensors.items() if t.data is not None}
         written = {name for op in operators for name in op.outputs}
         self.tensors = frozenset((written | set(block.inputs)) - self._known.keys())
+        self.probe = Probe(self.see, self.tensors, keeps=True)
         self.regions = sum(len(b.operators) for _, b in graph.blocks()) - len(block.operators)
         self.runs = 0
         self._values: dict[str, Array] = {}
 
-    def __call__(self, node: str, tensor: str, array: Array) -> None:
+    def see(self, node: str, tensor: str, array: Array) -> None:
         del node
         self._values[tensor] = array
 
@@ -62,12 +62,17 @@ class RunCorners:
         found: dict[str, Any] = {"runs": self.runs, "operators_in_regions_not_looked_at": self.regions}
         for kind in ("rescale", "accumulator", "table", "corners"):
             found[kind] = [
-                {"node": call.operator.name, "op": call.spec.name, "tensor": call.operator.outputs[0], **part.data()}
+                {"node": call.operator.name, "op": call.spec.name, "tensor": _result(call), **part.data()}
                 for call, parts in self._layers
                 for part in parts
                 if part.kind == kind
             ]
         return found
+
+
+def _result(call: Call) -> str:
+    """The first output; nothing of an operator that has none (VARIABLE_WRITE)."""
+    return next(iter(call.operator.outputs), "")
 
 
 def _inputs(call: Call, values: dict[str, Array]) -> dict[str, Any]:
