@@ -8,9 +8,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.commands.common import add_memory, add_model, add_options
+from tosa_engine.commands.common import add_memory, add_model, add_npu, add_options
 from tosa_engine.commands.samples import add_data, samples_of
-from tosa_engine.errors import UsageError
+from tosa_engine.errors import Unsupported, UsageError
 from tosa_engine.files import write_atomically
 from tosa_engine.text import joined, say
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..legalize.layers import LayerRule
     from ..metrics import Score
     from ..search.cheapest import Found, Target
+    from ..search.cycles import Cycles
     from ..search.evaluate import Evaluator
     from ..search.journal import Scores
     from ..search.sensitivity import Sensitivity
@@ -65,7 +66,10 @@ class _Search:
 
     name = "search"
     help = "find the cheapest precision of each layer that reaches a target, measured in integers"
-    example = "search net.onnx --statistics net.stats.json --data test.npz --sqnr 40 -o layers.txt"
+    example = (
+        "search net.onnx --statistics net.stats.json --data test.npz --sqnr 40 -o layers.txt\n"
+        "search net.onnx --statistics net.stats.json --data test.npz --sqnr 40 --target ethos-u85-256 --max-ms 5"
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_common(parser, self.name)
@@ -81,32 +85,67 @@ class _Search:
             "--cost", choices=("both", "macs", "bytes"), default="both",
             help="what is made least: multiplications by their bits, bytes, or the mean of both; default: both",
         )  # fmt: skip
+        add_npu(parser)
+        parser.add_argument(
+            "--max-ms",
+            type=_number,
+            metavar="MS",
+            help="at most this on the --target, whose cycles are made least",
+        )
         parser.add_argument(
             "--precisions", type=_precisions, default=("int4", "int8", "int16"), metavar="NAME[,NAME]",
             help="that layers may have; default: int4,int8,int16",
         )  # fmt: skip
 
     def run(self, args: argparse.Namespace) -> int:
+        from tosa_engine.npu.vela import known_to_vela
+
         from ..search.cheapest import Search
         from ..search.cost import Costs
+        from ..search.cycles import Cycles
 
         if args.sqnr is None and args.metric is None and args.targets is None:
             raise UsageError("--goal and --drop are of a --metric, such as accuracy or r2")
+        if args.max_ms is not None and args.target is None:
+            raise UsageError("--max-ms is time on a --target")
+        known_to_vela(args.target)
         evaluator, units, journal = _prepared(args)
         target, noise = _target(args, evaluator)
         with kept(journal.journal), bar("search", None, "network") as steps:
+            cycles = None
+            if args.target is not None:
+                cycles = Cycles(evaluator, units, args.precisions, args.target, steps.update)
             search = Search(
-                evaluator, journal, units, Costs(evaluator.block), args.precisions, args.cost, steps.update
+                evaluator, journal, units, Costs(evaluator.block), args.precisions, args.cost, cycles, steps.update
             )  # fmt: skip
             found = search.run(target, noise)
         _print_float(evaluator)
         say(f"{len(units)} layers, {found.tried} choices measured as a whole")
         rules = _rules(units, found.chosen)
-        verdict = "" if found.reached else "the target is out of reach; nearest: "
-        title = f"{verdict}{found.score}, {100 * found.cost:.1f} % of the cost of int8 with"
-        _finish(args, rules, title, _found_json(found))
+        content = _found_json(found)
+        if cycles is None:
+            in_time, spent = True, f"{100 * found.cost:.1f} % of the cost of int8"
+        else:
+            in_time, spent = _timed(cycles, found, args.max_ms, content)
+        verdict = "" if found.reached and in_time else "the target is out of reach; nearest: "
+        _finish(args, rules, f"{verdict}{found.score}, {spent} with", content)
         finished(args, journal.journal)
-        return 0 if found.reached else 1
+        return 0 if found.reached and in_time else 1
+
+
+def _timed(cycles: Cycles, found: Found, most: float | None, content: dict[str, Any]) -> tuple[bool, str]:
+    """Whether the choice takes no longer than it may; what it takes, compiled as a whole, beside int8 and int16."""
+    from ..legalize.layers import INT16
+
+    wide = {unit.name: INT16 for unit in cycles.units if cycles.possible(unit.name, INT16)}
+    times = {"found": cycles.of(found.chosen), "int8": cycles.usual, "int16": cycles.of(wide)}
+    content["times"] = {name: str(time) if isinstance(time, str) else vars(time) for name, time in times.items()}
+    content["target"] = cycles.name
+    own = times["found"]
+    if isinstance(own, str):
+        raise Unsupported(f"{cycles.name}: what was found can't be compiled: {own}", label="TARGET.vela")
+    beside = f"int8 {times['int8']}, int16 {times['int16']}"
+    return most is None or own.milliseconds <= most, f"{own} on {cycles.name} (every layer in {beside})"
 
 
 def _add_common(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .cost import Costs
+    from .cycles import Cycles
     from .evaluate import Evaluator
     from .journal import Scores
     from .units import Unit
@@ -48,7 +49,9 @@ class Found:
 
 @dataclass
 class Search:
-    """`allowed`: the precisions that may be used; `what`: what costs are made of (`cost.WHAT`)."""
+    """`allowed`: the precisions that may be used; `what`: what costs are made of (`cost.WHAT`), or `cycles` on a
+    processor.
+    """
 
     evaluator: Evaluator
     journal: Scores
@@ -56,6 +59,7 @@ class Search:
     costs: Costs
     allowed: Sequence[str]
     what: str = "both"
+    cycles: Cycles | None = None
     done: Callable[[], None] = lambda: None
     noise: dict[tuple[str, str], float] = field(default_factory=dict)
     options: dict[str, list[str]] = field(default_factory=dict)
@@ -107,6 +111,8 @@ class Search:
 
     def cost(self, chosen: dict[str, str]) -> float:
         """Beside the whole network in int8."""
+        if self.cycles is not None:
+            return self.cycles.relative(chosen)
         return self.costs.of(assigned(self.units, chosen, FLOAT)).relative(self.costs.usual, self.what)
 
     def _alone(self) -> None:
@@ -114,7 +120,8 @@ class Search:
         for unit in self.units:
             options: list[str] = []
             for precision in unit.precisions:
-                score = self._scored({unit.name: precision}) if precision in self.allowed else None
+                may = precision in self.allowed and (self.cycles is None or self.cycles.possible(unit.name, precision))
+                score = self._scored({unit.name: precision}) if may else None
                 if score is not None:
                     self.noise[unit.name, precision] = score.noise
                     if not options or score.noise < self.noise[unit.name, options[-1]]:

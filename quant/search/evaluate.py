@@ -41,5 +41,9 @@ class Evaluator:
 
     def score(self, precisions: Mapping[str, str]) -> Score:
         """Of layer name -> precision. Raises what `quantize` raises."""
+        return self.judge.score(self.integers(precisions))
+
+    def integers(self, precisions: Mapping[str, str]) -> Graph:
+        """The network in these precisions; floats where they say so. Raises what `quantize` raises."""
         ready = self._attaching.attach(precisions)
-        return self.judge.score(unchecked(ready, floats=stay_float(self.block, precisions)))
+        return unchecked(ready, floats=stay_float(self.block, precisions))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import serialize
 from ..errors import Unsupported, UsageError
+from .ethos_u import ETHOS_U
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 600
 # what the program `vela` takes for each family where it is told nothing: the configuration, the memory mode, the bytes
-# of the cache for tensors
+# of the cache for tensors, and the configuration's clock
 USUAL: Final = {
-    "u55": ("EthosU55", "Ethos_U55_High_End_Embedded", "Shared_Sram", 1 << 32),
-    "u65": ("EthosU65", "Ethos_U65_Client_Server", "Dedicated_Sram_384KB", 384 << 10),
-    "u85": ("EthosU85", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB", 384 << 10),
+    "u55": ("EthosU55", "Ethos_U55_High_End_Embedded", "Shared_Sram", 1 << 32, 500e6),
+    "u65": ("EthosU65", "Ethos_U65_Client_Server", "Dedicated_Sram_384KB", 384 << 10, 1e9),
+    "u85": ("EthosU85", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB", 384 << 10, 1e9),
 }
 
 
@@ -42,11 +43,12 @@ class OperatorCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """Cycles, of the NPU and with waiting for memory; per memory its peak in bytes, access cycles and bytes read and
-    written. `macs` are those that Vela counts; `unnamed` cycles belong to no operator of the graph.
+    """`clock` in Hz. Cycles, of the NPU and with waiting for memory; per memory its peak in bytes, access cycles and
+    bytes read and written. `macs` are those that Vela counts; `unnamed` cycles belong to no operator of the graph.
     """
 
     target: str
+    clock: float
     cycles: int
     npu_cycles: int
     macs: int
@@ -60,6 +62,16 @@ def available() -> bool:
     return importlib.util.find_spec("ethosu") is not None
 
 
+def known_to_vela(name: str | None) -> None:
+    """Raise UsageError where Vela isn't installed, or doesn't know a processor that is named."""
+    if name is None:
+        return
+    if name not in ETHOS_U:
+        raise UsageError(f"Vela knows no '{name}'; it knows {', '.join(ETHOS_U)}")
+    if not available():
+        raise UsageError("cycles come from Vela; try: pip install 'tosa-engine[vela]'")
+
+
 def costs(graph: Graph, name: str, seconds: float = SECONDS) -> Costs:
     """What Vela says of a graph for the processor of this name, with its usual settings.
 
@@ -67,13 +79,9 @@ def costs(graph: Graph, name: str, seconds: float = SECONDS) -> Costs:
         UsageError: Vela isn't installed, or doesn't know the processor.
         Unsupported: Vela refuses the graph, ends, or takes more than `seconds`.
     """
-    if not available():
-        raise UsageError("cycles come from Vela; try: pip install 'tosa-engine[vela]'")
-    _, _, rest = name.partition("ethos-")
-    family, _, size = rest.partition("-")
-    if family not in USUAL:
-        raise UsageError(f"Vela knows no '{name}'")
-    architecture, system, memory, arena = USUAL[family]
+    known_to_vela(name)
+    _, family, size = name.split("-")
+    architecture, system, memory, arena, _ = USUAL[family]
     cores = 2 if name == "ethos-u65-512" else 1
     settings = {
         "architecture": architecture, "macs": int(size) // cores, "cores": cores, "system": system, "memory": memory,
@@ -113,6 +121,7 @@ def _read(name: str, size: int, found: dict[str, Any], written: Graph) -> Costs:
     made = tuple(OperatorCost(operators[i].name, operators[i].op, *sums) for i, sums in sorted(rows.items()))
     most = size * found["cycles"]
     return Costs(
-        name, found["cycles"], found["npu_cycles"], found["macs"], found["macs"] / most if most else 0.0,
+        name, USUAL[name.split("-")[1]][-1], found["cycles"], found["npu_cycles"], found["macs"],
+        found["macs"] / most if most else 0.0,
         found["memories"], made, unnamed,
     )  # fmt: skip
