@@ -15,7 +15,7 @@ import pytest
 from nets import feeds_of, words_net
 
 from tosa_engine import arrays, oracle, serialize, types
-from tosa_engine.graph import Operator, Tensor, new_graph
+from tosa_engine.graph import Block, Operator, Region, Tensor, new_graph
 from tosa_engine.vectors.elements import intel_hex
 
 if TYPE_CHECKING:
@@ -178,6 +178,47 @@ def test_the_index_says_who_makes_and_who_reads(written) -> None:
     assert tensors[operators[reader]["inputs"]["multiplier"]]["shape"] == [8]
     (joined,) = [op for op in operators if op["op"] == "CONCAT"]
     assert joined["inputs"] == {"input1": ["pooled", "negated"]}
+
+
+def looping() -> Graph:
+    """x + 1 while 5 is greater."""
+    graph = new_graph()
+    graph.main.inputs, graph.main.outputs = ["x"], ["y"]
+    graph.main.operators = [Operator("WHILE_LOOP", ["x"], ["y"], {"cond_graph": "more", "body_graph": "next"})]
+    blocks = {"more": ("GREATER", ["limit", "a"], types.bool_, 5), "next": ("ADD", ["a", "one"], types.i32, 1)}
+    for name in ("x", "y"):
+        graph.main.add(Tensor(name, types.i32, (1,)))
+    for name, (op, operands, dtype, number) in blocks.items():
+        block = Block(name, ["a"], ["found"])
+        (constant,) = set(operands) - {"a"}
+        block.add(Tensor("a", types.i32, (1,)))
+        block.add(Tensor(constant, types.i32, (1,), np.array([number], np.int32)))
+        block.add(Tensor("found", dtype, (1,)))
+        block.operators = [Operator("CONST", [], [constant]), Operator(op, operands, ["found"])]
+        graph.regions.append(Region(name, [block]))
+    return graph
+
+
+def test_rounds_of_a_loop(command, tmp_path: Path) -> None:
+    serialize.write(looping(), tmp_path / "net.tosa")
+    np.save(tmp_path / "x.npy", np.array([2], np.int32))
+    run = ("run", tmp_path / "net.tosa", "-i", tmp_path / "x.npy", "--extension", "EXT-CONTROLFLOW")
+    outcome = command(*run, "--vectors", tmp_path / "v", "--corners", "text")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "operators in regions of control flow, not looked at: 2" in outcome.out
+    index = json.loads((tmp_path / "v" / "index.json").read_text())
+    values = {name: np.load(tmp_path / "v" / t["file"]).tolist() for name, t in index["tensors"].items()}
+    assert values == {
+        "x": [2], "more/limit": [5], "next/one": [1], "y": [5],
+        "more/found": [True], "more/found#2": [True], "more/found#3": [True], "more/found#4": [False],
+        "next/found": [3], "next/found#2": [4], "next/found#3": [5],
+    }  # fmt: skip
+    assert index["regions"] == {
+        "main": {"inputs": ["x"], "outputs": ["y"]},
+        "more": {"inputs": ["more/a"], "outputs": ["more/found"]},
+        "next": {"inputs": ["next/a"], "outputs": ["next/found"]},
+    }
+    assert [op["region"] for op in index["operators"]] == ["main", "more", "next"]
 
 
 def test_looking_changes_no_byte(command, written, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class Index:
         self.graph = graph
         self.operators: list[dict[str, Any]] = []
         self.tensors: dict[str, Tensor] = {}
+        self.regions: dict[str, dict[str, list[str]]] = {}
         self._made_by: dict[str, int] = {}
         self._read_by: dict[str, list[int]] = {}
         self._sums: set[str] = set()
@@ -65,6 +66,8 @@ class Index:
 
     def _add_block(self, region: str, block: Block) -> None:
         names = {name: name_of(self.graph, region, name) or f"{region}/{name}" for name in block.tensors}
+        ports = {"inputs": block.inputs, "outputs": block.outputs}
+        self.regions[region] = {kind: [names[name] for name in those] for kind, those in ports.items()}
         self.tensors.update({names[name]: tensor for name, tensor in block.tensors.items()})
         for op in block.operators:
             if is_constant(op):

@@ -59,6 +59,7 @@ class Recorder:
         found = {
             "version": VERSION, "model": model, "sha256": sha256, "format": self._how, "endian": self._form.endian,
             "inputs": main.inputs, "outputs": main.outputs, "tensors": self._files, "operators": self._index.operators,
+            "regions": self._index.regions,
         }  # fmt: skip
         write_atomically(self._folder / INDEX, (json.dumps(found, indent=1) + "\n").encode())
 

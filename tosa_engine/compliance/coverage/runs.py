@@ -40,7 +40,7 @@ class RunCorners:
         written = {name for op in operators for name in op.outputs}
         self.tensors = frozenset((written | set(block.inputs)) - self._known.keys())
         self.probe = Probe(self.see, self.tensors, keeps=True)
-        self.regions = sum(len(b.operators) for _, b in graph.blocks()) - len(block.operators)
+        self.regions = sum(not is_constant(op) for _, b in graph.blocks() for op in b.operators) - len(operators)
         self.runs = 0
         self._values: dict[str, Array] = {}
 
