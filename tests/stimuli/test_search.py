@@ -166,7 +166,7 @@ def test_the_command_writes_samples_and_says_what_they_reach(
     assert main([*words, "--format", "json", "--seed", "0"]) == 0
     told = json.loads(capsys.readouterr().out)
     (layer,) = told["layers"]
-    assert layer["node"] == "y"
+    assert layer["output"] == "y"
     assert layer["range"]["after"] > layer["range"]["before"]
     assert np.array_equal(np.load(tmp_path / "x.npz")["x"], found)  # the same seed
     met = sum(kind["after"] for kind in layer["kinds"].values())

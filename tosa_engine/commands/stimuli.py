@@ -57,8 +57,9 @@ class _Stimuli:
         import_custom(args.custom)
         graph = Session(load_model(args), 1).graph
         layers = layers_of(graph, args.layers)
-        search = Search(graph, layers, args.seed, time.monotonic() + args.budget)
+        search = Search(graph, layers, args.seed)
         search.add(_ordinary(args, graph))
+        search.until = time.monotonic() + args.budget
         try:
             search.run()
         except KeyboardInterrupt:

@@ -58,10 +58,10 @@ class Layer:
         """Note what a run has reached: the goals that it meets."""
         columns = self.columns(values)
         self.low, self.high = np.minimum(self.low, columns.min(0)), np.maximum(self.high, columns.max(0))
-        keys = np.unique(self._key(np.arange(self.channels), columns))
+        keys = np.sort(self._key(np.arange(self.channels), columns), axis=None)
         at = np.searchsorted(keys, self._first)
         met = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] <= self._last)
-        found = np.unique(self._goal[met])
+        found = self._goal[met]
         self.met[found] = True
         return set(found.tolist())
 

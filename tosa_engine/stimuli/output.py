@@ -14,13 +14,13 @@ WIDTH: Final = 40
 
 
 def report(layers: Sequence[Layer]) -> list[str]:
-    """A line for each layer, then one for each kind of goal."""
-    width = min(WIDTH, max(len(layer.node) for layer in layers))
+    """A line for each layer, by the tensor that it writes, then one for each kind of goal."""
+    width = min(WIDTH, max(len(layer.output) for layer in layers))
     lines = [f"{'layer':{width}}  operator  {'goals':>7}  {'before':>7}  {'after':>7}  range before  after"]
     for layer in layers:
         counts = f"{len(layer.goals):7}  {int(layer.met_before.sum()):7}  {int(layer.met.sum()):7}"
         ranges = f"{layer.reached_before:12.0%}  {layer.reached:5.0%}"
-        lines.append(f"{layer.node:{width}}  {layer.operator:8}  {counts}  {ranges}")
+        lines.append(f"{layer.output:{width}}  {layer.operator:8}  {counts}  {ranges}")
     lines += ["", f"{'kind':{width}}  {'':8}  {'goals':>7}  {'before':>7}  {'after':>7}"]
     total = [_by_kind(layer) for layer in layers]
     for kind in dict.fromkeys(kind for one in total for kind in one):
@@ -42,7 +42,7 @@ def _by_kind(layer: Layer) -> dict[str, tuple[int, int, int]]:
 def to_json(layers: Sequence[Layer]) -> list[dict[str, Any]]:
     return [
         {
-            "node": layer.node, "operator": layer.operator, "tensor": layer.tensor,
+            "node": layer.node, "operator": layer.operator, "input": layer.tensor, "output": layer.output,
             "range": {"before": layer.reached_before, "after": layer.reached},
             "kinds": {
                 kind: dict(zip(("goals", "before", "after"), counts, strict=True))

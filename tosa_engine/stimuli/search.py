@@ -63,17 +63,18 @@ class Search:
             layer.begin()
 
     def run(self) -> None:
-        """Until all goals are met, were tried, or the time is over."""
+        """Until all goals are met, were tried, or the time is over; goals of all layers by turns."""
         for value in ("minimum", "maximum"):
             full = {t.name: np.full(t.shape or (), getattr(t.dtype, value), t.dtype.storage) for t in self._moved}
             self._run({**self._start(), **full})
+        goals = [(layer, goal) for layer in self.layers for goal in range(len(layer.goals))]
         for again in range(ROUNDS):
-            for layer in self.layers:
-                for goal in self._rng.permutation(len(layer.goals)).tolist():
-                    if time.monotonic() > self.until:
-                        return
-                    if not layer.met[goal]:
-                        self._go(layer, goal, again)
+            for i in self._rng.permutation(len(goals)).tolist():
+                layer, goal = goals[i]
+                if time.monotonic() > self.until:
+                    return
+                if not layer.met[goal]:
+                    self._go(layer, goal, again)
 
     def _run(self, feeds: Feeds) -> dict[str, Array] | None:
         """All values; None where a REQUIRE doesn't hold. What is reached for the first time keeps the sample."""
