@@ -7,6 +7,7 @@ PEERS_VENV ?= .venv-peers
 INTERPRETER_VENV ?= .venv-interpreter
 BENCH_VENV ?= .venv-bench
 NETWORKS_VENV ?= .venv-networks
+JAX_VENV ?= .venv-jax
 MINUTES ?= 10
 PROFILE ?= int
 
@@ -15,7 +16,7 @@ READY := .installed-$(STAMP)
 PACKAGES := tosa_engine quant lut
 
 .DELETE_ON_ERROR:
-.PHONY: help demo networks test test-all lint format docs conformance conformance-ci fuzz peers interpreter torch bench clean
+.PHONY: help demo networks test test-all lint format docs conformance conformance-ci fuzz peers interpreter torch jax bench clean
 
 help:
 	@echo 'make demo          a network from float to integers, end to end'
@@ -33,6 +34,7 @@ help:
 	@echo 'make peers         other consumers of our files: Vela, IREE'
 	@echo 'make interpreter   the PyTorch interpreter of NNEF documents next to ours'
 	@echo 'make torch         the recipes for PyTorch and scikit-learn'
+	@echo 'make jax           ten networks of JAX, and the recipe'
 	@echo 'make bench         speed, next to other runtimes; MODELS=../shared/models/tosa'
 
 demo: $(VENV)/$(READY)
@@ -47,7 +49,7 @@ test: $(VENV)/$(READY)
 	$(VENV)/bin/python $(PYTEST)
 
 test-all: test
-	$(VENV)/bin/python $(PYTEST) -m "slow and not reference and not peers and not interpreter and not torch"
+	$(VENV)/bin/python $(PYTEST) -m "slow and not reference and not peers and not interpreter and not torch and not jax"
 
 lint: $(VENV)/$(READY)
 	$(VENV)/bin/ruff check .
@@ -87,6 +89,9 @@ interpreter: $(INTERPRETER_VENV)/$(READY)
 torch: $(NETWORKS_VENV)/$(READY)
 	$(NETWORKS_VENV)/bin/python -m pytest -q -m torch
 
+jax: $(JAX_VENV)/$(READY)
+	$(JAX_VENV)/bin/python -m pytest -q -m jax tests/frontends/stablehlo
+
 bench: $(BENCH_VENV)/$(READY)
 	$(BENCH_VENV)/bin/python benchmarks/tile.py
 	$(BENCH_VENV)/bin/python benchmarks/models.py $(MODELS)
@@ -101,6 +106,7 @@ $(PEERS_VENV)/$(READY): EXTRAS := test,conformance,peers
 $(INTERPRETER_VENV)/$(READY): EXTRAS := test,interpreter
 $(BENCH_VENV)/$(READY): EXTRAS := bench
 $(NETWORKS_VENV)/$(READY): EXTRAS := test,torch
+$(JAX_VENV)/$(READY): EXTRAS := test,stablehlo,jax
 
 %/$(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; try: make PYTHON=python3.11") \
@@ -111,4 +117,4 @@ $(NETWORKS_VENV)/$(READY): EXTRAS := test,torch
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(INTERPRETER_VENV) $(BENCH_VENV) $(NETWORKS_VENV) out
+	rm -rf $(VENV) $(CONFORMANCE_VENV) $(PEERS_VENV) $(INTERPRETER_VENV) $(BENCH_VENV) $(NETWORKS_VENV) $(JAX_VENV) out

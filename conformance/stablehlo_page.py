@@ -33,7 +33,7 @@ def _counts(outcomes: Sequence[Any]) -> str:
     return f"{len(outcomes)} tests: {', '.join(f'{counts[verdict]} {verdict}' for verdict in VERDICTS)}"
 
 
-def write(outcomes: Sequence[Any]) -> None:
+def write(outcomes: Sequence[Any], as_integers: Sequence[Any]) -> None:
     by_operation = _by_operation(outcomes)
     NUMBERS.write_text(json.dumps(by_operation, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     lines = [
@@ -50,6 +50,10 @@ def write(outcomes: Sequence[Any]) -> None:
     for name, numbers in sorted(by_operation.items()):
         cells = " | ".join(str(numbers[key]) for key in ("tests", *VERDICTS, "ulp"))
         lines.append(f"| {name} | {cells} |")
+    lines += ["", "## Quantized tests as integers", ""]
+    lines += ["`python conformance/stablehlo_integers.py CHECKOUT`: `quant.quantize` of the module's own scales.", ""]
+    lines += ["| operation | tests | within 1 | equal elements |", "|---|---:|---:|---:|"]
+    lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in as_integers]
     reasons = Counter(_kind_of(one.reason) for one in outcomes if one.verdict == "refused")
     lines += ["", "## Why tests are refused", "", "| reason | tests |", "|---|---:|"]
     lines += [f"| {reason} | {count} |" for reason, count in reasons.most_common()]

@@ -15,7 +15,7 @@ from tosa_engine import from_jax, load, oracle
 from tosa_engine.errors import UsageError
 
 PAGE = Path(__file__).parents[3] / "docs" / "stablehlo.md"
-needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax isn't installed")
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the extra `jax`: make jax")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="jax is installed")
@@ -24,6 +24,7 @@ def test_without_jax_the_error_says_what_to_install() -> None:
         from_jax(abs, np.ones(2, np.float32))
 
 
+@pytest.mark.jax
 @needs_jax
 def test_a_function_with_trees_of_arguments_is_a_graph() -> None:
     def scaled(image: dict[str, object], factor: object) -> dict[str, object]:
@@ -37,6 +38,7 @@ def test_a_function_with_trees_of_arguments_is_a_graph() -> None:
     np.testing.assert_array_equal(found, np.full((2, 3), 7))
 
 
+@pytest.mark.jax
 @needs_jax
 def test_the_recipe_of_the_page_writes_integers(tmp_path: Path) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)

@@ -67,3 +67,23 @@ def test_as_integers_it_is_a_convolution_a_rescale_and_a_table(tmp_path: Path) -
     difference = np.abs(found - expected(x))
     assert difference.max() <= 4  # of tanh, whose operand may be off by one step of 0.03
     assert (difference == 0).mean() > 0.9
+
+
+def test_known_numbers_become_those_of_their_type(tmp_path: Path) -> None:
+    """Weights beyond the range of their type, and between its steps, stayed as they were in integers."""
+    kind = "tensor<1x3x!quant.uniform<i8:f32, 0.5>>"
+    result = "tensor<1x3x!quant.uniform<i8:f32, 1.0>>"
+    path = tmp_path / "model.mlir"
+    path.write_text(f"""func.func @main(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {{
+%w = stablehlo.constant dense<[[100.0, -0.2, 0.3]]> : tensor<1x3xf32>
+%a = stablehlo.uniform_quantize %w : (tensor<1x3xf32>) -> {kind}
+%b = stablehlo.uniform_quantize %x : (tensor<1x3xf32>) -> {kind}
+%c = stablehlo.add %a, %b : ({kind}, {kind}) -> {result}
+%d = stablehlo.uniform_dequantize %c : ({result}) -> tensor<1x3xf32>
+return %d : tensor<1x3xf32>
+}}""")
+    opened = ModuleSource(path)
+    integers = quant.quantize(opened.graph(opened.hints(), for_integers=True))
+    (found,) = oracle.run(integers, {integers.main.inputs[0]: np.zeros((1, 3), np.int8)}).values()
+    np.testing.assert_allclose(found, [[64, 0, 0]], atol=1)
+    assert found[0, 0] == 64  # 63.5, not 100

@@ -128,9 +128,17 @@ class Uniform:
 
     def real(self, stored: Array) -> Array:
         """What integers stand for."""
-        along = [-1 if i == self.axis else 1 for i in range(stored.ndim)] if self.axis is not None else []
-        scales, zeros = (np.asarray(n, np.float64).reshape(along) for n in (self.scales, self.zero_points))
+        scales, zeros = self._along(stored.ndim)
         return np.asarray((stored.astype(np.float64) - zeros) * scales)
+
+    def stored(self, real: Array) -> Array:
+        """The integers of real numbers: halves to even, and the ends for what lies beyond."""
+        scales, zeros = self._along(real.ndim)
+        return np.asarray(np.clip(np.rint(real.astype(np.float64) / scales) + zeros, self.low, self.high))
+
+    def _along(self, rank: int) -> list[Array]:
+        along = [-1 if i == self.axis else 1 for i in range(rank)] if self.axis is not None else []
+        return [np.asarray(n, np.float64).reshape(along) for n in (self.scales, self.zero_points)]
 
 
 UNIFORM: Final = re.compile(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..values import Value
+from ..values import Value, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,9 +28,17 @@ def mark(g: HloWriter, value: Value, uniform: Uniform) -> None:
     g.carry_back(value.tensor, g.named)
 
 
+def rounded(call: Call) -> Value:
+    """uniform_quantize: numbers that are known become those that the type has."""
+    value, uniform = call.inputs[0], call.kind.quantized
+    if value.data is None or uniform is None:
+        return passed(call)
+    return known(value.element, uniform.real(uniform.stored(value.data)).astype(value.data.dtype))
+
+
 def passed(call: Call) -> Value:
     value = call.inputs[0]
     return Value(value.element, value.shape, value.data, value.tensor)
 
 
-OPERATORS: Final[Mapping[str, Callable[[Call], Value]]] = {"uniform_dequantize": passed, "uniform_quantize": passed}
+OPERATORS: Final[Mapping[str, Callable[[Call], Value]]] = {"uniform_dequantize": passed, "uniform_quantize": rounded}
