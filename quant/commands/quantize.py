@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tosa_engine.commands.common import add_memory, add_model, add_options, open_source
+from tosa_engine.commands.common import add_memory, add_model, add_npu, add_options, npu_of, open_source
 from tosa_engine.commands.samples import add_data
 from tosa_engine.commands.told import warn
 from tosa_engine.formats import graph_suffixes, hint_file, write_graph
@@ -13,7 +13,7 @@ from tosa_engine.text import say
 
 from .accept import accepted, add_accept, limits_of
 from .calibrate import add_scheme, scheme_of
-from .quantize_flags import RECORD, add_layers, add_methods, check, rules_of, with_samples
+from .quantize_flags import RECORD, add_layers, add_methods, check, rules_of, target_rules, with_samples
 from .resume import add_resume, finished
 from .tools import check_output, float_graph, given_hints, needs_floats
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tosa_engine.graph import Graph
     from tosa_engine.journal import Journal
+    from tosa_engine.npu import Npu
 
     from ..calibration.records import Statistics
 
@@ -53,6 +54,7 @@ class _Quantize:
         add_methods(parser)
         add_resume(parser, "finished layers of these methods")
         add_accept(parser)
+        add_npu(parser)
         add_memory(parser)
         add_options(parser, self.name)
         written = f"a {' or '.join(graph_suffixes())} file"
@@ -67,6 +69,7 @@ class _Quantize:
 
         check_output(args.output, graph_suffixes())
         check(args)
+        npu = npu_of(args)
         limits, report, record, settings = limits_of(args), Report(), "", _settings(args)
         journal: Journal | None = None
         if args.data or args.random:
@@ -80,6 +83,8 @@ class _Quantize:
                 report.lints += of_statistics(graph, statistics.tensors, floats | report.inside)
         notes = [*report.notes, *map(str, report.lints)]
         warn(notes)
+        if npu is not None:
+            _check_target(integer, npu, args.output)
         if not accepted(args, limits, graph, integer):
             say(f"{args.output} is not written")
             return 1
@@ -96,6 +101,17 @@ class _Quantize:
         if journal is not None:
             finished(args, journal)
         return 0
+
+
+def _check_target(integer: Graph, npu: Npu, output: str) -> None:
+    """Raise all that keeps the network from the processor."""
+    from tosa_engine.errors import Problems
+
+    from ..legalize.processors import lacking
+
+    if problems := lacking(integer, npu):
+        count = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}"
+        raise Problems(problems, f"{output} is not written: {count} with the target {npu.name}")
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -124,9 +140,10 @@ def _with_ranges(args: argparse.Namespace) -> tuple[Graph, frozenset[str], Stati
         hinted = source.graph(given_hints(args, source), for_integers=True)
         warn(hinted.warnings)
         return hinted, frozenset(), None
-    graph, scheme, rules = float_graph(args), scheme_of(args), rules_of(args)
+    graph, scheme = float_graph(args), scheme_of(args)
     needs_floats(graph, args.model)
     ready = prepared(graph)
+    rules = [*target_rules(args, graph), *rules_of(args)]
     precisions = resolved(ready, scheme, rules, args.weight_bits)
     say(f"precision: {described(precisions)}")
     if scheme.method.bits == 8:

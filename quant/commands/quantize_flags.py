@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tosa_engine.commands.common import npu_of
 from tosa_engine.commands.samples import check_data, samples_of
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import hint_file
@@ -16,7 +17,7 @@ from .tools import float_graph, needs_floats
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tosa_engine.graph import Graph
     from tosa_engine.journal import Journal
@@ -72,13 +73,28 @@ def rules_of(args: argparse.Namespace) -> list[LayerRule]:
     return [*(read_rules(args.layers) if args.layers else []), *map(parse_rule, args.layer)]
 
 
-def options_of(args: argparse.Namespace) -> Options:
-    """What the flags of `add_scheme`, `add_layers` and `add_methods` say."""
+def target_rules(args: argparse.Namespace, graph: Graph) -> list[LayerRule]:
+    """What the processor of `--target` needs of a float network, which is printed; it comes before the user's rules."""
+    npu = npu_of(args)
+    if npu is None:
+        return []
+    from ..legalize.layers import INT8, INT16
+    from ..legalize.processors import rules_for
+    from ..legalize.quantize import prepared
+
+    found = rules_for(npu, prepared(graph).main, INT16 if args.bits == 16 else INT8)
+    for rule in found:
+        say_above(f"{rule}: {npu.name} has it for int8 only")
+    return found
+
+
+def options_of(args: argparse.Namespace, first: Sequence[LayerRule] = ()) -> Options:
+    """What the flags of `add_scheme`, `add_layers` and `add_methods` say; rules of layers come after the `first`."""
     from ..improve.post_training import Options
 
     return Options(
         scheme=scheme_of(args), equalize=args.equalize, smooth=args.smooth, rounding=args.rounding,
-        bias_correction=args.bias_correction, rules=tuple(rules_of(args)), weight_bits=args.weight_bits,
+        bias_correction=args.bias_correction, rules=(*first, *rules_of(args)), weight_bits=args.weight_bits,
         rounding_layers=tuple(args.rounding_layers or ["*"]), bias_layers=tuple(args.bias_layers or ["*"]),
         seed=args.rounding_seed,
     )  # fmt: skip
@@ -145,7 +161,7 @@ def with_samples(args: argparse.Namespace) -> tuple[Graph, Result, str, Journal]
     needs_floats(graph, args.model)
     samples = samples_of(args, graph)
     count = min(samples.total, args.samples or samples.total)
-    options, data = options_of(args), samples.describe() | {"used": count}
+    options, data = options_of(args, target_rules(args, graph)), samples.describe() | {"used": count}
     belongs = {"kind": "layers", "model": digest(graph), "options": options.to_json(), "data": data}
     journal = Journal(path, belongs | {"versions": versions()}, resume=args.resume)
     with kept(journal):

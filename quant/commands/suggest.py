@@ -9,7 +9,7 @@ from tosa_engine.commands.samples import samples_of
 from tosa_engine.errors import DataError, Problems, TosaEngineError, UsageError
 
 from ..legalize.refusals import is_refusal
-from .quantize_flags import options_of
+from .quantize_flags import options_of, target_rules
 from .record import parsed, words_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def suggestions(
     judge = None if metric is None else Judge(graph, samples, count, metric, targets)
     try:
         made = parsed(command_words(found, args.model))
-        options = options_of(made)
+        options = options_of(made, target_rules(made, graph))
         calibration, statistics = _calibration(made, graph, samples, found.settings, notes)
         workshop = Workshop(graph, calibration, few, args.suggest, statistics)
         if options.equalize or options.smooth is not None:
