@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +64,7 @@ class _Stimuli:
         try:
             search.run()
         except KeyboardInterrupt:
-            say("interrupted: what was found until now is written")
+            say("interrupted: what was found until now is written", file=sys.stderr)
         found = search.chosen(args.most)
         arrays.write(args.output, {t.name: np.stack([one[t.name] for one in found]) for t in graph.inputs})
         if args.format == "json":
