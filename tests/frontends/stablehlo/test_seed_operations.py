@@ -278,3 +278,16 @@ def test_the_bits_of_a_type_as_the_type(kind: str) -> None:
     tensor = f"tensor<3x{kind}>"
     text = main(f"%x: {tensor}", f"%out = stablehlo.bitcast_convert %x : ({tensor}) -> {tensor}", tensor)
     np.testing.assert_array_equal(run(text, [0, 1, 1])[0].astype(np.int32), [0, 1, 1])
+
+
+def test_an_update_without_elements_changes_nothing() -> None:
+    """Was refused: TOSA has no such tensors."""
+    text = main(
+        "%x: tensor<2x3xf32>, %i: tensor<i32>",
+        "%none = stablehlo.constant dense<> : tensor<2x0xf32>\n"
+        "%out = stablehlo.dynamic_update_slice %x, %none, %i, %i : "
+        "(tensor<2x3xf32>, tensor<2x0xf32>, tensor<i32>, tensor<i32>) -> tensor<2x3xf32>",
+        "tensor<2x3xf32>",
+    )
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(run(text, x, 1)[0], x)

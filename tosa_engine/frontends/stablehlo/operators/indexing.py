@@ -215,6 +215,8 @@ def dynamic_slice(call: Call) -> Value:
 
 def dynamic_update_slice(call: Call) -> Value:
     operand, update = call.inputs[:2]
+    if 0 in update.shape:
+        return operand
     table = _table(operand.shape, [a for a, n in enumerate(update.shape) if n != operand.shape[a]])
     if not table.rows:
         return Value(operand.element, operand.shape, update.data, None if update.is_known else call.lean(1))
