@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tosa_engine.commands.common import add_memory, add_options, at_least, format_options, open_source
+from tosa_engine.commands.common import add_memory, add_npu, add_options, at_least, format_options, open_source
 from tosa_engine.errors import UsageError
 from tosa_engine.formats import model_help, read_hints
 from tosa_engine.text import say
@@ -57,6 +57,7 @@ class _Report:
             action="store_true",
             help="where the integer model's time goes, as `tosa-engine profile` shows",
         )
+        add_npu(parser)
         parser.add_argument(
             "-o", "--output", action="append", required=True, metavar="FILE", help="a .html, .json or .csv; repeatable"
         )
@@ -83,12 +84,15 @@ class _Report:
 
 def _reported(args: argparse.Namespace) -> tuple[Measurement, Files]:
     """One or two models measured, changes tried, and what command lines begin with."""
+    from tosa_engine.commands.inspect_target import on_target
     from tosa_engine.commands.samples import samples_of
+    from tosa_engine.npu import npu
 
     from ..report import Files
     from .suggest import command_words, suggestions
     from .tools import float_graph, needs_floats
 
+    processor = None if args.target is None else npu(args.target)
     graph = float_graph(args)
     needs_floats(graph, args.model)
     samples = samples_of(args, graph)
@@ -100,6 +104,8 @@ def _reported(args: argparse.Namespace) -> tuple[Measurement, Files]:
     found.suggestions = suggestions(args, graph, samples, found, metric, targets)
     if args.profile:
         found.time = _profiled(open_source(args, args.integer).graph())
+    if processor is not None:
+        found.target = on_target(open_source(args, args.integer).graph(), processor)
     found.settings["data of this report"] = samples.describe()
     return found, files
 

@@ -36,6 +36,7 @@ def to_json(found: Measurement, files: Files) -> str:
         "beside": None if found.beside is None else {"files": found.beside.files, "metric": _metric(found.beside)},
         "next": [_advice(a) for a in advise(found, files)],
         "time": found.time,
+        "target": found.target,
     }  # fmt: skip
     return json.dumps(content, indent=2) + "\n"
 

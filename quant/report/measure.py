@@ -45,7 +45,8 @@ class Measurement:
     said, `margins` the bits that accumulators have to spare, `settings` what was resolved, all plain data; `scales`:
     what channels of the float model were divided by first; `beside`: another integer model of the same float model on
     the same samples; `suggestions`: changes that were tried; `time`: how long the steps of the integer model take, as
-    `tosa_engine.profiling.figures` says it.
+    `tosa_engine.profiling.figures` says it; `target`: what keeps it from a processor, or what it costs there, as
+    `tosa_engine.commands.inspect_target` says it.
     """
 
     layers: list[Measured]
@@ -61,6 +62,7 @@ class Measurement:
     beside: Measurement | None = None
     suggestions: Suggestions | None = None
     time: dict[str, Any] | None = None
+    target: dict[str, Any] | None = None
 
     @property
     def samples(self) -> int:

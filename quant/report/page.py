@@ -10,6 +10,7 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from tosa_engine.commands.inspect_target import text_of
 from tosa_engine.profiling.picture import picture
 
 from ..calibration.lints import MOST_SATURATED
@@ -46,7 +47,7 @@ def page(found: Measurement, files: Files) -> str:
     title = f"Quantization of {found.files.get('float model', files.model)}"
     parts = [
         _summary(found), _sqnr_section(found), _next(found.suggestions, advise(found, files)), _lints(lints(found)),
-        table(found), _samples(found), _time(found), _settings(found), _definitions(),
+        table(found), _samples(found), _time(found), _target(found), _settings(found), _definitions(),
     ]  # fmt: skip
     style, script = _file("page.css"), _file("page.js")
     return (
@@ -192,6 +193,14 @@ def _time(found: Measurement) -> str:
         "<section><h2>Time</h2><p>A run of the integer model on one thread, as wide as it takes long; its operators; "
         f"its steps, green at the machine's bound, red far from it.</p>{picture(found.time)}</section>"
     )
+
+
+def _target(found: Measurement) -> str:
+    """What `inspect --target` prints."""
+    if found.target is None:
+        return ""
+    lines = "".join(f'<li class="name">{name(line.strip())}</li>' for line in text_of(found.target)[1:])
+    return f"<section><h2>Target {name(found.target['name'])}</h2><ul>{lines}</ul></section>"
 
 
 def _settings(found: Measurement) -> str:

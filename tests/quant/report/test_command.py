@@ -40,7 +40,7 @@ def test_the_command(command, digits: Path, quantized: Path, tmp_path: Path) -> 
     flags = [word for output in outputs for word in ("-o", output)]
     outcome = command(
         "report", digits / "digits.nnef", quantized / "digits.tosa", "--data", digits / "digits_data.npz",
-        "--samples", 5, "--suggest", 0, "--profile", *flags,
+        "--samples", 5, "--suggest", 0, "--profile", "--target", "ethos-u85-256", *flags,
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert re.search(r"output 'output': SQNR [3-6]\d\.\d dB, 5 samples", outcome.out)
@@ -51,6 +51,8 @@ def test_the_command(command, digits: Path, quantized: Path, tmp_path: Path) -> 
     assert layers["output"]["operator"] == "softmax"
     assert content["accumulator_bits_to_spare"]["n5"] == pytest.approx(8.8, abs=0.1)
     assert content["time"]["macs"] == sum(step["macs"] for step in content["time"]["steps"]) > 0
+    assert (content["target"]["name"], content["target"]["problems"]) == ("ethos-u85-256", [])
+    assert "<h2>Target <bdi>ethos-u85-256</bdi></h2><ul><li" in outputs[0].read_text()
     assert '<svg class="flame"' in outputs[0].read_text()
     (file,) = content["settings"]["data of this report"]["files"]
     assert (file["name"], len(file["sha256"])) == ("digits_data.npz", 64)
