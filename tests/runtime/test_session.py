@@ -120,6 +120,17 @@ def test_a_run_makes_few_calls(net: graph.Graph) -> None:
     assert len(calls) <= 20, calls
 
 
+def test_all_outputs_by_name_are_one_walk_too(net: graph.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for no names: the names of all outputs, in their order, take no way of their own."""
+    session = Session(net, threads=1, compiled=True)
+    names, feeds = [port.name for port in session.outputs], feeds_of(session.graph, 2)
+    first = session.run(None, feeds)
+    monkeypatch.setattr(session._planner, "prepared", lambda *_: pytest.fail("not the direct way"))
+    monkeypatch.setattr(Session, "_check", lambda *_: pytest.fail("checked a second time"))
+    for array, other in zip(first, session.run(names, feeds), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
 def test_probes_see_every_value_and_change_no_byte(net: graph.Graph, wanted: list[Array]) -> None:
     reference: dict[str, Array] = {}
     oracle.run(net, feeds_of(net), lambda node, tensor, array: reference.update({tensor: array}))

@@ -142,7 +142,8 @@ class Session:
             TimeLimit: the run took longer than the session's `time_limit`. Variables keep their values, too, as after
                 Ctrl-C, which ends a run within a second.
         """
-        names, feeds, free = output_names, input_feed, self._direct
+        every = isinstance(output_names, list) and output_names == self._names
+        names, feeds, free = None if every else output_names, input_feed, self._direct
         if free and names is None and not probes:
             outputs = self._run_directly(free, feeds)
             if outputs is not None:
