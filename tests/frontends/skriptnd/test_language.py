@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.frontends.skriptnd.models import composed, library_of
-from tosa_engine.errors import ParseError, Problems, TosaEngineError
+from tosa_engine.errors import ParseError, Problems
 from tosa_engine.frontends.skriptnd.language.evaluation import Evaluator
 from tosa_engine.frontends.skriptnd.language.expressions import ExpressionParser
 from tosa_engine.frontends.skriptnd.language.lexer import tokens
@@ -131,76 +131,6 @@ def test_the_whole_standard_library_parses_and_checks() -> None:
 
 
 BODY = "@input { x: real[4]; } @output { y: real[4]; }"
-WRONG = {
-    "SKND.B1": f"operator o {{ {BODY} @lower {{ y[i,] = x[i,], i < 4; }} @compose {{ y = math.exp(x); }} }}",
-    "SKND.B2": f"graph H {{ {BODY} @lower {{ y[i,] = x[i,], i < 4; }} }}",
-    "SKND.B3": f"graph H {{ {BODY} }}",
-    "SKND.N1": f"operator o {{ @attrib {{ x: int; }} {BODY} @lower {{ y[i,] = x[i,], i < 4; }} }}",
-    "SKND.N3": f"operator o {{ {BODY} @lower {{ y[i,] = z[i,], i < 4; }} }}",
-    "SKND.N4": f"operator o {{ {BODY} @compose {{ y = math.nothing(x); }} }}",
-    "SKND.Y1": "operator o { @input { x: float[4]; } @output { y: real[4]; } @lower { y[i,] = 0.0, i < 4; } }",
-    "SKND.A2": f"operator o {{ {BODY} @compose {{ y = math.exp{{base=2}}(x); }} }}",
-    "SKND.A5": f"operator o {{ {BODY} @compose {{ y = layout.tile(x); }} }}",
-    "SKND.A7": f"operator o {{ @attrib {{ a: int[2]; }} {BODY} @lower {{ y[i,] = x[i,], i < 4; }} }}",
-    "SKND.A8": f"operator o {{ @attrib {{ a: optional int = 1; }} {BODY} @lower {{ y[i,] = x[i,], i < 4; }} }}",
-    "SKND.I1": f"operator o {{ {BODY} @compose {{ y = math.exp(x, x); }} }}",
-    "SKND.I2": f"operator o {{ {BODY} @compose {{ y = math.add(x); }} }}",
-    "SKND.G1": f"operator o {{ {BODY} @compose {{ y = math.exp<real>(x); }} }}",
-    "SKND.O1": f"operator o {{ {BODY} @compose {{ z = math.exp(x); }} }}",
-    "SKND.O5": "operator o { @lower { } }",
-    "SKND.S8": "operator o { @input { x: real[4]; } @output { y: real[~]; } @lower { y[i,] = x[i,], i < 4; } }",
-    "SKND.W1": f"graph H {{ {BODY} @variable {{ w: real[4] = 1.0; }} @compose {{ y = math.add(x, w); }} }}",
-    "SKND.W3": f"graph H {{ {BODY} @constant {{ w: real[4]; }} @compose {{ y = math.add(x, w); }} }}",
-    "SKND.C3": f"operator o {{ {BODY} @compose {{ y = math.exp(x); y = math.log(x); }} }}",
-    "SKND.C12": f"operator o {{ {BODY} @compose {{ x = math.exp(x); y = x; }} }}",
-    "SKND.L7": f"operator o {{ {BODY} @lower {{ x[i,] = 1.0, i < 4; y[i,] = 1.0, i < 4; }} }}",
-    "SKND.L8": f"operator o {{ {BODY} @lower {{ y[i,] += 1.0, i < 4; y[i,] *= x[i,], i < 4; }} }}",
-    "SKND.U2": f"graph H {{ {BODY} @variable {{ w: real[4]; }} @compose {{ y = math.exp(x); }} @update {{ v = y; }} }}",
-    "SKND.D1": f"operator o {{ {BODY} @lower {{ y[i,] = `exp`(x[i,] <? 1.0), i < 4; }} }}",
-    "SKND.M1": "import nothing; ",
-    "SKND.N2": f"operator o {{ {BODY} @input {{ z: real[4]; }} }}",
-}
-COMPOSED = {
-    "SKND.V1": "y = layout.tile{repeats=[0]}(x);",
-    "SKND.O3": "y = layout.tile{repeats=[2]}(x);",
-    "SKND.O2": "y = layout.cast<int>(x);",
-    "SKND.S5": "y = nn.linear(x, x);",
-    "SKND.S7": "y = layer.linear{channels=2}(x);",
-    "SKND.I3": "y = math.sum_n(x);",
-    "SKND.I4": "y = math.not(x);",
-    "SKND.A3": "y = layout.tile{repeats='a'}(x);",
-    "SKND.G4": "y = layout.cast(x);",
-    "SKND.G2": "y = layout.cast<str>(x);",
-    "SKND.C4": "z..(3) = layout.unstack{axis=0}(x); y = x;",
-    "SKND.C1": "y, z = math.exp(x);",
-    "SKND.C7": "y = if x then math.exp(x) else x;",
-    "SKND.C10": "y = with z = x do math.exp(z);",
-    "SKND.C9": "y = with z = x for v : x do math.add(z, v);",
-    "SKND.L2": "y = x[0,];",
-    "SKND.E5": "y = with z = x do..(1000000) math.exp(z);",
-}
-
-
-@pytest.mark.parametrize("label", WRONG)
-def test_each_rule_of_definitions_has_its_document(label: str) -> None:
-    main = f"import math; import layout; {WRONG[label]} graph G {{ {BODY} @compose {{ y = math.exp(x); }} }}"
-    with pytest.raises(TosaEngineError) as problem:
-        library_of(main)
-    assert label in str(problem.value)
-    assert "main.sknd:1:" in str(problem.value)
-
-
-@pytest.mark.parametrize("label", COMPOSED)
-def test_each_rule_of_compositions_has_its_document(label: str) -> None:
-    imports = "import math; import layout; import nn; import layer;"
-    shape = "2,2" if label == "SKND.S7" else "4"
-    inputs = f"x: real[{shape}];" if label != "SKND.S7" else "x: real[2,2];"
-    output = "y: real[2,3];" if label == "SKND.S7" else "y: real[4];"
-    body = COMPOSED[label].replace("layer.linear{channels=2}(x)", "nn.linear(x, w)")
-    more = "@constant { w: real[3,3] = 1.0; }" if label == "SKND.S7" else ""
-    with pytest.raises(TosaEngineError) as problem:
-        composed(f"{imports} graph G {{ @input {{ {inputs} }} @output {{ {output} }} {more} @compose {{ {body} }} }}")
-    assert label in str(problem.value)
 
 
 def test_problems_are_told_together() -> None:

@@ -62,6 +62,11 @@ class Instantiation:
                 instance.outputs = [self._output(d) for d in operator.outputs]
         except Wrong as wrong:
             raise self.fail(wrong.message, wrong.label) from None
+        except ParseError as problem:
+            if problem.file == self.text.file:
+                raise
+            inside = f"{problem.message} (at {problem.file}:{problem.line}:{problem.column})"
+            raise self.fail(inside, problem.label) from None
         return instance
 
     # types

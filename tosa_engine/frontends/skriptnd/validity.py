@@ -160,7 +160,7 @@ class Checker:
             self._wrong("it has @lower and @compose", o.lowerings[0].place, "SKND.B1")
         if o.graph and o.lowerings:
             self._wrong("a graph is composed, it has no @lower", o.lowerings[0].place, "SKND.B2")
-        if o.graph and not o.components:
+        elif o.graph and not o.components:
             self._wrong("a graph needs @compose", o.place, "SKND.B3")
         outputs, ops = {d.name for d in o.outputs}, dict[str, list[str]]()
         for statement in o.lowerings:

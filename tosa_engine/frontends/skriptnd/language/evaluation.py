@@ -220,9 +220,7 @@ class Evaluator:
             raise Wrong(f"a pack of {count} items", "SKND.E4")
         return [value] * int(count)
 
-    def _zip(self, e: Expression) -> Any:
-        if not isinstance(e, Zip):
-            raise Wrong("not a zip")
+    def _zip(self, e: Zip) -> Any:
         packs = [self.value(item) for item in e.items]
         if any(p is None for p in packs):
             return None

@@ -113,21 +113,23 @@ class ModuleParser(StatementParser):
         while not self.take("}"):
             if not self.token.kind:
                 self.wrong("'}'")
+            begin = self.at
             try:
                 statements[token.kind](operator)
             except ParseError as problem:
                 self._note(problem)
-                self._skip_statement()
+                self._skip_statement(begin)
 
-    def _skip_statement(self) -> None:
-        depth = 0
+    def _skip_statement(self, begin: int) -> None:
+        """Go on behind the statement, which was read up to an error: brackets count from where it begins."""
+        read, self.at, depth = self.at, begin, 0
         while self.token.kind:
             kind = self.token.kind
-            if depth == 0 and kind == "}":
+            if depth == 0 and kind == "}" and self.at >= read:
                 return
             depth += (kind == "{") - (kind == "}")
             self.at += 1
-            if depth <= 0 and kind == ";":
+            if depth <= 0 and kind == ";" and self.at > read:
                 return
 
     # statements of blocks

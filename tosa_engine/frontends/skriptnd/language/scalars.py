@@ -20,7 +20,7 @@ MOST_BITS: Final = 256
 class Wrong(Exception):
     """An expression can't be evaluated. The evaluator says where."""
 
-    def __init__(self, message: str, label: str = "SKND.E1") -> None:
+    def __init__(self, message: str, label: str) -> None:
         self.message, self.label = message, label
         super().__init__(message)
 
