@@ -34,7 +34,7 @@ class _Convert:
         given = format_of(args.model)
         bridge = bridge_to(given, args.output)
         if bridge is not None:
-            return _cross(args, given, bridge)
+            return _cross(args, bridge)
         target = writer_of(args.output)
         _refuse_others(args, target)
         if target.write is None or (format_of(args.model) is target and _asked(args, target)):
@@ -45,13 +45,13 @@ class _Convert:
         return 0
 
 
-def _cross(args: argparse.Namespace, given: Format, bridge: Bridge) -> int:
+def _cross(args: argparse.Namespace, bridge: Bridge) -> int:
     """A model as it is, in another format. Raises UsageError for flags, which would have no effect."""
     for one in formats():
-        for option in (*one.rewriting, *one.options):
-            if getattr(args, option.name, None) and option.parse is not None:
+        given = [option for option in one.options if option.parse is not None and getattr(args, option.name, None)]
+        for option in (*_asked(args, one), *given):
+            if option.name not in bridge.options:
                 raise UsageError(f"{option.flag} has no effect on '{args.output}', which has the model as it is")
-    _refuse_others(args, given)
     source = open_source(args)
     warn(source.warnings)
     say(f"{args.output}: {bridge.write(source, Path(args.output))}")

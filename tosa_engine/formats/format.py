@@ -53,6 +53,7 @@ class Bridge:
     source: str  # the name of the model's format
     suffix: str
     write: Callable[[Source, Path], str]
+    options: tuple[str, ...] = ()  # of the source's format that tell what is written
 
 
 @dataclass(frozen=True)

@@ -144,11 +144,12 @@ def writer_suffixes() -> tuple[str, ...]:
 def bridge_to(source: Format, path: str) -> Bridge | None:
     """The way from a model of a format to a file of this name without a graph; None where there is none.
 
-    Raises UsageError for a name that only other formats have a way to.
+    Raises UsageError for a name that only other formats have a way to, and no format writes.
     """
     able = [bridge for one in formats() for bridge in one.bridges if path.endswith(bridge.suffix)]
     found = next((bridge for bridge in able if bridge.source == source.name), None)
-    if able and found is None:
+    written = any(path.endswith(suffix) for one in formats() for suffix in one.writes)
+    if able and found is None and not written:
         listed = " or ".join(dict.fromkeys(bridge.source for bridge in able))
         raise UsageError(f"'{path}' is written from {listed}, not from {source.name}")
     return found

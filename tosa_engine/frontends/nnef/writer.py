@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import os
-import shutil
-import tarfile
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from .files.container import read_text
 from .files.dat import read_dat
 from .files.names import ARCHIVES, FOLDER, GRAPH, QUANT
 from .files.quantfile import Quantization
+from .files.saving import save_files
 from .files.variables import data_file
 from .language.extensions import FRAGMENTS, OPERATORS
 from .language.kinds import ArrayOf, Kind, TupleOf, is_generic
@@ -25,12 +19,11 @@ from .language.syntax import Name, QuantLine
 from .quantized import with_functions
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
     from .language.flat import Document, Operation
     from .language.library import Declaration, Parameter
-
-SUFFIXES: Final = (FOLDER, *ARCHIVES)
 
 
 def format_document(document: Document) -> str:
@@ -130,18 +123,7 @@ def save(document: Document, path: str | os.PathLike[str]) -> None:
     at `path` before is replaced at the end, and is left alone if anything fails. Raises UsageError for another name,
     and where a folder that isn't a document is in the way; DataError for tensor files that are missing or damaged.
     """
-    target = Path(path)
-    if not target.name.endswith(SUFFIXES):
-        raise UsageError(f"can't tell what to write to '{path}': the name must end in {', '.join(SUFFIXES)}")
-    if target.is_dir() and (not target.name.endswith(".nnef") or not (target / GRAPH).is_file()):
-        raise UsageError(f"'{path}' is a folder without {GRAPH}: nothing is written over it")
-    if target.exists() and not target.is_dir() and target.name.endswith(".nnef"):
-        raise UsageError(f"'{path}' is a file, not a folder")
-    files = dict(_files(document))
-    if target.name.endswith(ARCHIVES):
-        _write_archive(target, files)
-    else:
-        _write_folder(target, files)
+    save_files(path, lambda: dict(_files(document)), FOLDER, ARCHIVES, GRAPH)
 
 
 def _files(document: Document) -> Iterator[tuple[str, bytes]]:
@@ -165,48 +147,3 @@ def _files(document: Document) -> Iterator[tuple[str, bytes]]:
 
 def _named(arguments: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {format_literal(value)}" for name, value in arguments.items())
-
-
-def _write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        for name, data in files.items():
-            place = temporary / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o777 & ~mask)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-            target.replace(old / "old")
-            temporary.replace(target)
-            shutil.rmtree(old)
-        else:
-            temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _write_archive(target: Path, files: Mapping[str, bytes]) -> None:
-    """The same bytes for the same files: no times, no owners."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(data), 0o644
-            archive.addfile(member, io.BytesIO(data))
-    content = packed.getvalue()
-    if not target.name.endswith(".tar"):
-        content = gzip.compress(content, compresslevel=6, mtime=0)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

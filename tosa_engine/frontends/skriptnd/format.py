@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...formats import Format, Option, Source
-from .names import MAIN
+from ...formats import Bridge, Format, Option, Source
+from .names import ARCHIVES, FOLDER, MAIN, TEXT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SUFFIXES: Final = (".nnef2", ".nnef2.tgz", ".nnef2.tar", ".nnef2.tar.gz", ".sknd")
+SUFFIXES: Final = (FOLDER, *ARCHIVES, TEXT)
 
 
 def attribute(text: str) -> tuple[str, str]:
@@ -40,6 +40,12 @@ def _open(path: Path, **options: Any) -> Source:
     return SkriptndSource(path, **options)
 
 
+def _from_nnef(source: Source, path: Path) -> str:
+    from .conversion.to_skriptnd import write_skriptnd
+
+    return write_skriptnd(source, path)
+
+
 FORMAT: Final = Format(
     "SkriptND",
     "an .nnef2 folder or archive, a .sknd file",
@@ -47,5 +53,7 @@ FORMAT: Final = Format(
     _open,
     folder=MAIN,
     options=OPTIONS,
+    writes=SUFFIXES,
+    bridges=tuple(Bridge("NNEF", suffix, _from_nnef) for suffix in SUFFIXES),
     group="a SkriptND model",
 )

@@ -21,10 +21,12 @@ from ..nnef.files.variables import to_storage
 from . import validity
 from .compose import Composer
 from .hints import hints_of
+from .language.modules import format_module
 from .language.parser import parse
 from .library import Library
 from .mapping import Mapper, has_mapper
 from .names import MAIN
+from .saving import canonical_quant, save_model
 from .writer import FORMATS
 
 if TYPE_CHECKING:
@@ -112,9 +114,13 @@ class SkriptndSource(Source):
 
     @cached_property
     def composed(self) -> Composed:
+        return self.compose(self.composer)
+
+    def compose(self, composer: Composer) -> Composed:
+        """The graph that counts, by any composer."""
         operator = self._checked
         with without_collector():
-            return self.composer.graph(operator, self._values(operator))
+            return composer.graph(operator, self._values(operator))
 
     def _values(self, operator: Operator) -> dict[str, Any]:
         """The attributes that were given as text: expressions."""
@@ -132,10 +138,10 @@ class SkriptndSource(Source):
 
     # variables
 
-    def file_of(self, ref: TensorRef) -> str:
+    def file_of(self, ref: TensorRef, graph: str = "") -> str:
         """The name of a variable's tensor file."""
         stem = Path(self.main).stem
-        return f"{stem}.{self.operator.name}.{ref.name}.dat"
+        return f"{stem}.{graph or self.operator.name}.{ref.name}.dat"
 
     def read(self, ref: TensorRef) -> Array:
         """The value of a variable. Raises DataError."""
@@ -205,3 +211,36 @@ class SkriptndSource(Source):
         for ref in composed.variables:
             self.read(ref)
         yield Step("data", f"{len(composed.variables)} tensor files")
+
+    # files
+
+    def rewrite(self, path: Path, **options: Any) -> str:
+        """Write the texts of the model in their canonical form, with its tensor files and its graph.quant."""
+        del options
+        files: dict[str, bytes] = {}
+        for name, composed in self._all_composed().items():
+            for ref in composed.variables:
+                file = self.file_of(ref, name)
+                files[f"main.{name}.{ref.name}.dat"] = self._tensor_file(file)
+        count = len(files)
+        if self.container.has(QUANT):
+            files[QUANT] = canonical_quant(read_text(self.container, QUANT), f"{self.container.label}/{QUANT}")
+        texts = {name: format_module(module) for name, module in self.library.modules.items()}
+        save_model(path, texts, files)
+        return f"{len(texts)} modules, {count} variables"
+
+    def _all_composed(self) -> dict[str, Composed]:
+        """Every graph of the main module: each has tensor files of its own."""
+        found = {self.operator.name: self.composed}
+        for name, graph in self.library.main.graphs.items():
+            if name not in found:
+                composer = Composer(self.library, lambda instance: self.mapped and has_mapper(instance))
+                found[name] = composer.graph(graph)
+        return found
+
+    def _tensor_file(self, name: str) -> bytes:
+        if not self.container.has(name):
+            raise DataError(f"{self.container.label}: there is no file '{name}'")
+        data = self.container.read(name)
+        read_dat(data, f"{self.container.label}/{name}")
+        return data

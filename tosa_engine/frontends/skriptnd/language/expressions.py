@@ -297,5 +297,7 @@ class ExpressionParser:
                 parts.append(parser.expression())
                 if parser.token.kind:
                     raise self.error(f"'{{{inner}}}' isn't one expression", token.place)
+            elif parts and isinstance(parts[-1], str):
+                parts[-1] += escaped or plain or other
             else:
                 parts.append(escaped or plain or other)

@@ -202,7 +202,8 @@ def parse(source: str, file: str, name: str, dialect: str | None = None, first_l
     text = Text(file, source.split("\n"))
     parser = ModuleParser(source, text, name, first_line)
     module = parser.parse()
-    return module, dialect_of(parser, dialect)
+    module.dialect = dialect_of(parser, dialect)
+    return module, module.dialect
 
 
 def dialect_of(parser: ExpressionParser, wanted: str | None) -> str:

@@ -54,15 +54,15 @@ class StatementParser(ExpressionParser):
     # types
 
     def type_spec(self) -> TypeSpec:
-        place, dynamic, optional = self.token.place, False, False
+        place, word, optional = self.token.place, "", False
         while True:
-            if self._soft("dynamic", "static"):
-                dynamic = True
+            if soft := self._soft("dynamic", "static"):
+                word = soft
             elif self.take("optional"):
                 optional = True
             else:
                 break
-        found = TypeSpec(place, self.need("name", "a type").text, optional=optional, dynamic=dynamic)
+        found = TypeSpec(place, self.need("name", "a type").text, optional=optional, word=word)
         if self.take("^"):
             self.need("(")
             found.rank = self.expression()
@@ -78,22 +78,19 @@ class StatementParser(ExpressionParser):
             found.shape = tuple(extents)
         if self.take(".."):
             found.packed = True
-            found.length, found.bound = self._bounded_length()
+            found.length, found.bound, found.length_word = self._length()
         return found
 
-    def _length(self) -> Expression | None:
-        return self._bounded_length()[0]
-
-    def _bounded_length(self) -> tuple[Expression | None, Expression | None]:
-        """`(n)`, or `(n|5)` of a pack whose length changes."""
+    def _length(self) -> tuple[Expression | None, Expression | None, str]:
+        """`(n)`, or `(n|5)` of a pack whose length changes; and the word before it."""
         if not self.take("("):
-            return None, None
-        self._soft("dynamic", "static")
-        found, bound = self.expression(), None
+            return None, None, ""
+        word = self._soft("dynamic", "static")
+        found, most = self.expression(), None
         if self.take("|"):
-            bound = self.expression()
+            most = self.expression()
         self.need(")")
-        return found, bound
+        return found, most, word
 
     def _extent(self) -> Extent:
         place = self.token.place
@@ -105,7 +102,7 @@ class StatementParser(ExpressionParser):
             found.bound = self.expression()
         if self.take(".."):
             found.packed = True
-            found.length = self._length()
+            found.length, found.most, found.length_word = self._length()
         return found
 
     def type_list(self) -> tuple[str, ...]:
@@ -159,7 +156,8 @@ class StatementParser(ExpressionParser):
             found.type = self.type_spec()
             found.packed, found.length = found.type.packed, found.type.length
         if self.take(".."):
-            found.packed, found.length = True, self._length()
+            found.packed = True
+            found.length, found.most, found.length_word = self._length()
         return found
 
     def component(self) -> Component:

@@ -181,6 +181,8 @@ class Extent:
     packed: bool = False
     length: Expression | None = None
     static: bool = False
+    most: Expression | None = None  # of the length
+    length_word: str = ""
 
 
 @dataclass(slots=True)
@@ -194,7 +196,8 @@ class TypeSpec:
     packed: bool = False
     length: Expression | None = None
     bound: Expression | None = None  # of the length
-    dynamic: bool = False
+    word: str = ""  # dynamic or static
+    length_word: str = ""
 
 
 @dataclass(slots=True)
@@ -222,6 +225,8 @@ class Target:
     name: str = ""
     packed: bool = False
     length: Expression | None = None
+    most: Expression | None = None  # of the length
+    length_word: str = ""
     items: tuple[Target, ...] | None = None
     zipped: bool = False
     type: TypeSpec | None = None
@@ -346,6 +351,7 @@ class Operator:
 class Module:
     name: str
     text: Text
+    dialect: str = ""
     imports: list[tuple[str, Place]] = field(default_factory=list)
     operators: dict[str, Operator] = field(default_factory=dict)
     graphs: dict[str, Operator] = field(default_factory=dict)

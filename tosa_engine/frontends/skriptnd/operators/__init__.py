@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import elementwise, image, layout, linear, nn, reductions
+from . import elementwise, image, layout, linear, nn, quant, reductions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     name: mapper
-    for family in (elementwise, layout, linear, nn, reductions, image)
+    for family in (elementwise, layout, linear, nn, reductions, image, quant)
     for name, mapper in family.MAPPERS.items()
 }

@@ -93,6 +93,16 @@ def many(op: str, c: Call) -> Tensor | None:
     return total
 
 
+def sum_of_many(c: Call) -> Tensor | None:
+    """x + (y + (z + 0)), as in NNEF 1."""
+    if not c.pack() or c.pack()[0].dtype is not types.fp32:
+        return many("ADD", c)
+    total = elementary.number(c.b, 0.0, c.pack()[0])
+    for tensor in reversed(c.pack()):
+        total = c.b.binary("ADD", tensor, total)
+    return total
+
+
 def many_logical(op: str, c: Call) -> Tensor | None:
     tensors = c.pack()
     if not tensors:
@@ -152,7 +162,7 @@ _MATH: Final[dict[str, Callable[[Call], Any]]] = {
     "max": partial(bound, "MAXIMUM"),
     "clamp": partial(of_floats, elementary.clamped),
     "select": select,
-    "sum_n": partial(many, "ADD"),
+    "sum_n": sum_of_many,
     "prod_n": partial(many, "MUL"),
     "min_n": partial(many, "MINIMUM"),
     "max_n": partial(many, "MAXIMUM"),

@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ....lower import grids, regions
-from ....lower.axes import each_repeated, every
-from ....lower.pool import average_pool
+from ....lower.axes import each_repeated
+from ....lower.pool import average_pool, sum_pool
 from ....lower.ranking import extremes
 from ....lower.resize import resized, upsampled
 from ....lower.views import shape_of
-from ....lower.windows import Window
+from ....lower.windows import Window, windows
 from ....types import count
 
 if TYPE_CHECKING:
@@ -48,8 +48,12 @@ def linear_upsample(c: Call) -> Tensor | None:
 
 
 def resize(interpolation: str, c: Call) -> Tensor:
-    """By a matrix along each axis."""
+    """By whole factors of spatial axes as upsampling is; else by a matrix along each axis."""
     old, new = shape_of(c.x()), c.shape
+    whole = len(new) > 2 and old[:2] == new[:2] and all(m % n == 0 for n, m in zip(old, new, strict=True))
+    if interpolation == "linear" and whole:
+        factors = [m // n for n, m in zip(old[2:], new[2:], strict=True)]
+        return upsampled(c.b, c.x(), factors, c["coordinate_transform"].lower(), "replicate")
     scales = [m / n for n, m in zip(old, new, strict=True)]
     nearest = _NEAREST[c["rounding_method"]] if interpolation == "nearest" else "floor"
     return resized(c.b, c.x(), new, scales, _COORDINATES[c["coordinate_transform"]], interpolation, nearest)
@@ -63,10 +67,11 @@ def nearest_upsample(c: Call) -> Tensor:
 
 
 def nearest_downsample(c: Call) -> Tensor:
-    x = c.x()
-    for axis, factor in zip(c.axes(), c["factor"], strict=True):
-        x = every(c.b, x, axis, 0, factor, c.shape[axis])
-    return x
+    """Windows of one element."""
+    factors, extents = dict(zip(c.axes(), c["factor"], strict=True)), shape_of(c.x())
+    one = (1,) * len(extents)
+    strides = [factors.get(i, 1) for i in range(len(extents))]
+    return sum_pool(c.b, c.x(), windows(extents, one, strides, one, ((0, 0),) * len(extents)), "constant")
 
 
 def cubic_resize(c: Call) -> Tensor | None:
@@ -98,8 +103,8 @@ def cubic_grid_sample(c: Call) -> Tensor:
 
 def area_downsample(c: Call) -> Tensor:
     factors = dict(zip(c.axes(), c["factor"], strict=True))
-    windows = [Window(factors.get(i, 1), factors.get(i, 1), 1, 0, 0, n) for i, n in enumerate(c.shape)]
-    return average_pool(c.b, c.x(), windows, "constant")
+    found = [Window(factors.get(i, 1), factors.get(i, 1), 1, 0, 0, n) for i, n in enumerate(c.shape)]
+    return average_pool(c.b, c.x(), found, "constant")
 
 
 MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {

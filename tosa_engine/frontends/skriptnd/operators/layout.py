@@ -95,6 +95,8 @@ def pad(c: Call) -> Tensor | None:
         and method != "REPLICATE"
     ):
         return None
+    if method == "CONSTANT":
+        c.b.scalar(number, x.dtype)  # stands before the PAD's shape, as from NNEF 1
     return padded(c.b, x, padding, _BORDERS[method], number)
 
 

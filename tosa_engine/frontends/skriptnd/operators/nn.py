@@ -14,6 +14,7 @@ from ....lower.normalization import softmax as softmax_of
 from ....lower.views import shape_of
 from ....lower.windows import UNIT, Window
 from .linear import bias_of
+from .quant import own_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,10 +101,40 @@ def relu(c: Call) -> Tensor | None:
         return elementary.relu(c.b, x)
     if alpha is None:
         return c.b.clamp(x, 0.0, most)
-    if most is not None:
+    return None if most is not None else _below_zero(c, lambda: _times(c, alpha, x))
+
+
+def _below_zero(c: Call, other: Callable[[], Tensor]) -> Tensor:
+    """x where it isn't negative; else `other`, which is written behind the comparison."""
+    x = c.x()
+    below = elementary.compared(c.b, "GREATER", own_number(c, 0.0), x)
+    return elementary.chosen(c.b, below, other(), x)
+
+
+def _times(c: Call, factor: float, x: Tensor) -> Tensor:
+    return c.b.binary("MUL", own_number(c, factor), x)
+
+
+def elu(c: Call) -> Tensor:
+    """alpha * (exp(x) - 1) below 0"""
+    x = c.x()
+
+    def bent() -> Tensor:
+        power = c.b.unary("EXP", x)
+        return _times(c, c["alpha"], c.b.binary("SUB", power, own_number(c, 1.0)))
+
+    return _below_zero(c, bent)
+
+
+def selu(c: Call) -> Tensor:
+    return _times(c, c["lambda"], elu(c))
+
+
+def gelu(c: Call) -> Tensor | None:
+    """x * sigmoid(1.702 * x), where that is asked for."""
+    if c["approximate"] != "SIGMOID":
         return None
-    below = elementary.compared(c.b, "GREATER", elementary.number(c.b, 0.0, x), x)
-    return elementary.chosen(c.b, below, elementary.times(c.b, x, alpha), x)
+    return c.b.binary("MUL", c.x(), grouped(c.b, "sigmoid", _times(c, 1.702, c.x())))
 
 
 def activation(name: str, c: Call) -> Tensor:
@@ -121,10 +152,8 @@ def softplus(c: Call) -> Tensor:
 
 def prelu(c: Call) -> Tensor:
     x, axis = c.x(), c.axes("axis")[0]
-    rank = len(shape_of(x))
-    alpha = c.b.reshape(c.x(1), tuple(n if i == axis else 1 for i, n in enumerate(shape_of(x))))
-    below = elementary.compared(c.b, "GREATER", c.b.scalar(0.0, rank=rank), x)
-    return elementary.chosen(c.b, below, c.b.binary("MUL", alpha, x), x)
+    shape = tuple(n if i == axis else 1 for i, n in enumerate(shape_of(x)))
+    return _below_zero(c, lambda: c.b.binary("MUL", c.b.reshape(c.x(1), shape), x))
 
 
 def softmax(c: Call) -> Tensor:
@@ -157,6 +186,9 @@ MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "nn.rms_pool": rms_pool,
     "nn.relu": relu,
     "nn.prelu": prelu,
+    "nn.elu": elu,
+    "nn.selu": selu,
+    "nn.gelu": gelu,
     "nn.sigmoid": partial(activation, "sigmoid"),
     "nn.silu": silu,
     "nn.softplus": softplus,
