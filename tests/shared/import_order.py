@@ -132,9 +132,11 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.stimuli": (
-        ("goals", "slopes"),
+        ("aim", "changes", "goals", "sieve", "slopes"),
         ("layers",),
-        ("output", "search"),
+        ("output", "trials"),
+        ("ways",),
+        ("search",),
         ("",),
     ),
     "tosa_engine.compare": (

@@ -15,10 +15,10 @@ from tosa_engine.cli import main
 from tosa_engine.errors import UsageError
 from tosa_engine.runtime.session import Session
 from tosa_engine.serialize import write
-from tosa_engine.stimuli import Search, layers_of
-from tosa_engine.stimuli import search as search_
+from tosa_engine.stimuli import Search, layers_of, trials, ways
 from tosa_engine.stimuli.goals import Scale
-from tosa_engine.stimuli.slopes import slopes
+from tosa_engine.stimuli.sieve import Sieve
+from tosa_engine.stimuli.slopes import Slopes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def test_slopes_are_what_a_step_gives() -> None:
     constants = {n: t.data for n, t in graph.main.tensors.items() if t.data is not None}
     x = ordinary(1, 3)[0]["x"]
     values: dict[str, Any] = {"x": x, **simulate(graph, {"x": x, **constants}, {})} | constants
-    found = slopes(graph, values, "acc", 57)["x"]
+    found = Slopes(graph).to_inputs(values, "acc", {57: 1.0})["x"]
     for i in range(0, x.size, 7):
         moved = x.copy()
         moved.reshape(-1)[i] += 1
@@ -127,7 +127,7 @@ def test_a_multiplier_off_by_one_in_one_channel_is_shown() -> None:
 
 
 def test_entries_of_a_table_behind_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_, "ROUNDS", 1)
+    monkeypatch.setattr(ways, "ROUNDS", 1)
     graph = Session(network(), 1).graph
     (layer,) = layers_of(graph, "^z$")
     search = Search(graph, [layer], seed=1)
@@ -152,9 +152,75 @@ def shows(graph: Graph, feeds: dict[str, Array], channel: int) -> bool:
     return bool((ways[0] != ways[1]).any())
 
 
+def deep() -> Graph:
+    """Eight convolutions behind each other; their scales leave the values of ordinary samples far from saturation."""
+    net = Net(7)
+    x = net.input("x", i8, 1, 6, 6, 8)
+    for i in range(8):
+        acc = net.conv(f"acc{i}", x, net.weights(8, 3, 3, 8), 8, pad=(1, 1, 1, 1))
+        x = net.rescale(f"y{i}", acc, i32, i8, [40] * 8)
+    return net.done(x)
+
+
+def test_deep_layers_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 1,000 runs, by which the clock goes here. Ordinary samples saturate none of them."""
+    graph = Session(deep(), 1).graph
+    layers = layers_of(graph, "^y[4567]$")
+    search = Search(graph, layers, seed=1)
+    search.add(ordinary(8, 1))
+    monkeypatch.setattr(trials.time, "monotonic", lambda: search.runs)
+    search.until = search.runs + 1000
+    search.run()
+    assert search.runs < 1040
+    reached = []
+    for layer in layers:
+        kinds = [goal.kind.startswith("saturates") for goal in layer.goals]
+        assert not layer.met_before[kinds].any()
+        reached.append(layer.met[kinds].mean())
+    assert reached[0] > 0.9
+    assert sum(reached) > 1, reached
+
+
+def test_a_sieve_lets_all_pass_that_are_waited_for() -> None:
+    rng = np.random.default_rng(3)
+    low, high = np.array([-5_000, 0, 7]), np.array([90_000, 3, 8])
+    columns = np.stack([rng.integers(a, b, 4_000, endpoint=True) for a, b in zip(low, high, strict=True)], 1)
+    spans = [(0, -4_000, -3_990), (0, 80_000, 80_000), (0, 77_000, 79_000), (1, 2, 2), (2, 8, 8)]
+    sieve = Sieve(low, high, *(np.array(ends) for ends in zip(*spans, strict=True)))
+    through = set(sieve.through(columns.astype(np.int32)).tolist())
+    wanted = {
+        row * 3 + channel
+        for channel, first, last in spans
+        for row in np.flatnonzero((columns[:, channel] >= first) & (columns[:, channel] <= last)).tolist()
+    }
+    assert wanted <= through
+    assert len(through) < len(wanted) + 100
+
+
+def test_multipliers_of_bytes_that_become_int32_are_told_apart() -> None:
+    """As in front of an ADD: results aren't clipped, and all values are few."""
+    net = Net()
+    x = net.rescale("x8", net.input("x", i8, 1, 4), i8, i8, 30)
+    multiplier, shift = 1400000011, 11
+    graph = net.done(net.rescale("y", x, i8, i32, shift, multiplier=[multiplier]))
+    (layer,) = layers_of(Session(graph, 1).graph, "^y$")
+    goals = {goal.kind: goal for goal in layer.goals}
+    for by in (1, -1):
+        told = {
+            v
+            for v in range(-128, 128)
+            if rounded(v, multiplier + by, shift, double=False) != rounded(v, multiplier, shift, double=False)
+        }
+        spans = goals[f"multiplier {by:+}"].spans
+        assert {v for low, high in spans for v in range(low, high + 1)} == told
+        assert len(told) > 2
+
+
 def test_the_command_writes_samples_and_says_what_they_reach(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ways, "PATIENCE", 16)
+    monkeypatch.setattr(ways, "ROUNDS", 1)
     write(network(), tmp_path / "net.tosa")
     words = ["stimuli", str(tmp_path / "net.tosa"), "-o", str(tmp_path / "x.npz"), "--layers", "^y$", "--random", "2"]
     assert main(words) == 0

@@ -35,7 +35,10 @@ class _Stimuli:
             "--budget", type=_seconds, default=60.0, metavar="TIME", help="for the search: 60, 10s, 2m; default: 60s"
         )
         parser.add_argument(
-            "--most", type=at_least(1), metavar="N", help="write at most N samples; default: all that are needed"
+            "--most",
+            type=at_least(1),
+            metavar="N",
+            help="write at most N samples, those that were first to reach most; default: all",
         )
         parser.add_argument("--format", choices=("text", "json"), default="text", help="of what is printed")
         add_data(parser)

@@ -6,7 +6,8 @@ channel can hold, so that a goal without any is none: no input reaches it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,16 +15,17 @@ import numpy as np
 from ..types import i8
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from ..ranges import Interval
     from ..spec.table import Call
+    from ..types import Array
 
     Span = tuple[int, int]
 
 THRESHOLDS: Final = 64  # between results, at each end, at which multipliers are told apart
 TIES: Final = 8  # values that are looked for
 WIDE: Final = 32  # bits of results that aren't clipped
+FEW: Final = 1 << 16  # values of which each is tried
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,21 @@ def within(kind: str, channel: int, spans: Iterable[Span], low: int, high: int) 
         yield Goal(kind, channel, found)
 
 
+@dataclass(frozen=True)
 class Scale:
     """How one channel of a RESCALE rounds: `first(q)` is the least value that gives q or more, without zero point."""
 
-    def __init__(self, multiplier: int, shift: int, *, double: bool) -> None:
-        self.multiplier, self.shift = multiplier, shift
-        self.half = 1 << (shift - 1)
-        self.more = 1 << 30 if double and shift > 31 else 0
+    multiplier: int
+    shift: int
+    double: bool = field(kw_only=True)
+
+    @property
+    def half(self) -> int:
+        return 1 << (self.shift - 1)
+
+    @property
+    def more(self) -> int:
+        return 1 << 30 if self.double and self.shift > 31 else 0
 
     def first(self, q: int) -> int:
         wanted = (q << self.shift) - self.half
@@ -61,9 +71,9 @@ class Scale:
         return [(low, high - 1) for low, high in pairs if low < high]
 
 
-def of_rescale(call: Call, interval: Interval, *, is_sum: bool) -> Iterator[Goal]:
-    """Of each channel of its input: saturation, both results beside it, ties, values that tell the multiplier from the
-    next ones, and of sums the ends that are proved.
+def of_rescale(call: Call, lows: Array, highs: Array, *, is_sum: bool) -> Iterator[Goal]:
+    """Of each multiplier, whose values are low .. high: saturation, both results beside it, ties, values that tell it
+    from the next ones, and of sums the ends that are proved.
     """
     multipliers, shifts, zero, output_zero = map(call.constant, ("multiplier", "shift", "input_zp", "output_zp"))
     if multipliers is None or shifts is None or zero is None or output_zero is None:
@@ -72,12 +82,8 @@ def of_rescale(call: Call, interval: Interval, *, is_sum: bool) -> Iterator[Goal
         return
     by, offset = int(zero[0]), int(output_zero[0])
     bottom, top = call.out_t.minimum - offset, call.out_t.maximum - offset
-    shape = call.shape_of("input")
-    spread = interval.spread(shape) if shape else interval.flat()
-    lows, highs = np.atleast_1d(spread.low).tolist(), np.atleast_1d(spread.high).tolist()
-    for channel, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        at = channel if call.per_channel else 0
-        multiplier, shift = int(multipliers[at]), int(shifts[at])
+    ways = zip(multipliers.tolist(), shifts.tolist(), lows.tolist(), highs.tolist(), strict=True)
+    for channel, (multiplier, shift, low, high) in enumerate(ways):
         if multiplier > 0 and low < high:
             scale = Scale(multiplier, shift, double=call.rounding_mode == "DOUBLE_ROUND")
             for kind, spans in _of_scale(scale, bottom, top, low - by, high - by, clips=call.out_t.bits < WIDE):
@@ -91,6 +97,10 @@ def _of_scale(
     scale: Scale, bottom: int, top: int, low: int, high: int, *, clips: bool
 ) -> Iterator[tuple[str, list[Span]]]:
     first = scale.first
+    if high - low < FEW:
+        for by in (1, -1):
+            if scale.multiplier + by > 0:
+                yield f"multiplier {by:+}", _told_apart(scale, by, bottom, top, low, high)
     if clips:
         yield "saturates low", [(low, first(bottom) - 1)]
         yield "least result", [(first(bottom), first(bottom + 1) - 1)]
@@ -99,7 +109,7 @@ def _of_scale(
         bottom, top = max(bottom, _result(scale, low)), min(top, _result(scale, high))
         near = range(bottom + 1, top + 1)
         thresholds = {*near[:THRESHOLDS], *near[-THRESHOLDS:]}
-        for by in (1, -1):
+        for by in (1, -1) if high - low >= FEW else ():
             if scale.multiplier + by > 0:
                 other = Scale(scale.multiplier + by, scale.shift, double=scale.more > 0)
                 yield f"multiplier {by:+}", scale.changed(other, thresholds)
@@ -110,18 +120,25 @@ def _of_scale(
         yield "tie below 0", [(-v, -v) for v in values]
 
 
+@lru_cache(maxsize=256)
+def _told_apart(scale: Scale, by: int, bottom: int, top: int, low: int, high: int) -> list[Span]:
+    """The values low .. high, as spans, of which another multiplier gives another result."""
+    values = np.arange(low, high + 1)
+    half = scale.half + np.where(values >= 0, scale.more, -scale.more)
+    ways = [np.clip((values * m + half) >> scale.shift, bottom, top) for m in (scale.multiplier, scale.multiplier + by)]
+    at = np.flatnonzero(ways[0] != ways[1])
+    starts, ends = np.diff(at, prepend=-2) > 1, np.diff(at, append=at[-1:] + 2) > 1
+    return list(zip(values[at[starts]].tolist(), values[at[ends]].tolist(), strict=True))
+
+
 def _result(scale: Scale, value: int) -> int:
     """Before the zero point, and before it is clipped."""
     more = scale.more if value >= 0 else -scale.more
     return (value * scale.multiplier + scale.half + more) >> scale.shift
 
 
-def of_table(call: Call, interval: Interval) -> Iterator[Goal]:
-    """Of all channels together: each entry of a table of 256, each segment of one of 513."""
-    low, high = int(interval.low.min()), int(interval.high.max())
+def of_table(call: Call, low: int, high: int) -> Iterator[Goal]:
+    """Each entry of a table of 256, each segment of one of 513."""
     width = 1 if call.in_t is i8 else 128
     for start in range(call.in_t.minimum, call.in_t.maximum + 1, width):
         yield from within("segments" if width > 1 else "entries", 0, [(start, start + width - 1)], low, high)
-
-
-GOALS: Final[dict[str, Callable[..., Iterator[Goal]]]] = {"RESCALE": of_rescale, "TABLE": of_table}

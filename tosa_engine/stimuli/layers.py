@@ -10,24 +10,29 @@ import numpy as np
 from ..errors import UsageError
 from ..ranges import analyse
 from ..spec import bind_operator
-from .goals import GOALS, Goal, of_rescale
+from .goals import Goal, of_rescale, of_table
+from .sieve import Sieve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..graph import Graph
+    from ..ranges import Interval
     from ..spec.table import Call
     from ..types import Array
 
+KINDS: Final = ("RESCALE", "TABLE")
 MOST: Final = 1 << 62  # of a channel and a value in one number
+NARROW: Final = 64  # values of a goal, below which it is looked for in small steps, but for ends of sums
+STALE: Final = 8  # when this part of what a sieve lets through was met, another one is made
 
 
 class Layer:
     """A RESCALE or a TABLE, and the tensor that it reads. `met` says which of its `goals` were; `low` and `high` are
     the least and the greatest value seen, of what is `possible`, for each channel. `met_before` and `reached_before`
-    are how it was when the search began (`begin`).
+    are how it was when the search began (`begin`). `widened`: the last run did so.
 
-    Channels are indices of the tensor's last axis; those of a TABLE are one.
+    Channels are indices of the tensor's last axis, where each has a multiplier of its own; else there is one.
     """
 
     def __init__(self, call: Call, tensor: str, goals: Sequence[Goal], possible: tuple[Array, Array]) -> None:
@@ -35,16 +40,25 @@ class Layer:
         self.node, self.operator, self.output = call.operator.name, call.spec.name, call.operator.outputs[0]
         self.met = np.zeros(len(goals), np.bool_)
         self.met_before, self.reached_before = self.met, 0.0
-        self.channels = len(possible[0])
+        self.channels, self.widened = len(possible[0]), False
         self.low, self.high = (np.full(self.channels, n, np.int64) for n in (np.iinfo("i8").max, np.iinfo("i8").min))
         self._base = int(possible[0].min())
         self._span = int(possible[1].max()) - self._base + 1
         rows = [(i, goal.channel, a, b) for i, goal in enumerate(goals) for a, b in goal.spans]
-        goal, channel, first, last = np.array(rows, np.int64).reshape(-1, 4).T
-        self._goal, self._first, self._last = goal, self._key(channel, first), self._key(channel, last)
+        self._spans = np.array(rows, np.int64).reshape(-1, 4)
+        widths = np.bincount(self._spans[:, 0], self._spans[:, 3] - self._spans[:, 2] + 1, len(goals))
+        self.is_narrow = (widths < NARROW) & np.array([not goal.kind.endswith("sum") for goal in goals])
+        self._wait()
 
     def begin(self) -> None:
         self.met_before, self.reached_before = self.met.copy(), self.reached
+
+    def _wait(self) -> None:
+        """For the goals that aren't met."""
+        self._spans = self._spans[~self.met[self._spans[:, 0]]]
+        self._goal, channel, first, last = self._spans.T
+        self._first, self._last = self._key(channel, first), self._key(channel, last)
+        self._sieve, self._waiting = Sieve(*self.possible, channel, first, last), len(self._goal)
 
     def _key(self, channel: Array, value: Array) -> Array:
         found: Array = channel * self._span + (value - self._base)
@@ -52,23 +66,40 @@ class Layer:
 
     def columns(self, values: Array) -> Array:
         """The values of each channel."""
-        return values.astype(np.int64).reshape(-1, self.channels)
+        return values.reshape(-1, self.channels)
 
-    def look(self, values: Array) -> set[int]:
-        """Note what a run has reached: the goals that it meets."""
+    def look(self, values: Array) -> list[int]:
+        """Note what a run has reached: the goals that it is the first to meet."""
         columns = self.columns(values)
-        self.low, self.high = np.minimum(self.low, columns.min(0)), np.maximum(self.high, columns.max(0))
-        keys = np.sort(self._key(np.arange(self.channels), columns), axis=None)
+        low, high = np.minimum(self.low, columns.min(0)), np.maximum(self.high, columns.max(0))
+        self.widened = bool((low < self.low).any() or (high > self.high).any())
+        self.low, self.high = low, high
+        at = self._sieve.through(columns) if self._waiting else np.zeros(0, np.int64)
+        if not len(at):
+            return []
+        keys = np.unique(self._key(at % self.channels, columns.reshape(-1)[at].astype(np.int64)))
         at = np.searchsorted(keys, self._first)
-        met = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] <= self._last)
-        found = self._goal[met]
-        self.met[found] = True
-        return set(found.tolist())
+        reached = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] <= self._last)
+        found: list[int] = np.unique(self._goal[reached & ~self.met[self._goal]]).tolist()
+        if found:
+            self.met[found] = True
+            if np.count_nonzero(self.met[self._goal]) * STALE > self._waiting:
+                self._wait()
+        return found
+
+    @property
+    def likely(self) -> Array:
+        """The goals of few values that aren't met, among the values that their channels had."""
+        _, channel, first, last = self._spans.T
+        inside = (first >= self.low[channel]) & (last <= self.high[channel])
+        goals = np.unique(self._goal[inside])
+        found: Array = goals[self.is_narrow[goals] & ~self.met[goals]]
+        return found
 
     def distance(self, values: Array, goal: int, place: int | None = None) -> tuple[int, int]:
         """How far the nearest value of a goal's channel is from it, with a sign, and its place among the channel's."""
         wanted = self.goals[goal]
-        column = self.columns(values)[:, wanted.channel] if self.channels > 1 else values.astype(np.int64).reshape(-1)
+        column = self.columns(values)[:, wanted.channel].astype(np.int64)
         start = 0 if place is None else place
         part = column if place is None else column[place : place + 1]
         low, high = (np.array(ends)[:, None] for ends in zip(*wanted.spans, strict=True))
@@ -96,26 +127,29 @@ def layers_of(graph: Graph, chosen: str | None = None) -> list[Layer]:
     ranges, found = analyse(graph), []
     producers = graph.main.producers()
     for op in graph.main.operators:
-        if op.op not in GOALS or (chosen is not None and not any(re.search(chosen, n) for n in (op.name, *op.outputs))):
+        if op.op not in KINDS or (chosen is not None and not any(re.search(chosen, n) for n in (op.name, *op.outputs))):
             continue
-        call = bind_operator(op, graph.main, graph)
         tensor = op.inputs[0]
         producer, interval = producers.get(tensor), ranges.intervals.get(tensor)
-        if producer is None or interval is None or not graph.main.tensors[tensor].size:
-            continue
-        source = bind_operator(producer, graph.main, graph)
-        if call.spec.name == "RESCALE":
-            is_sum = source.spec.traits.is_sum or source.spec.traits.weight is not None
-            goals = list(of_rescale(call, interval, is_sum=is_sum))
-            shape = call.shape_of("input")
-            spread = interval.spread(shape) if shape else interval.flat()
-        else:
-            goals, spread = list(GOALS[call.spec.name](call, interval)), interval.flat()
-        possible = (np.atleast_1d(spread.low).astype(np.int64), np.atleast_1d(spread.high).astype(np.int64))
-        fits = len(possible[0]) * (int(possible[1].max()) - int(possible[0].min()) + 1) < MOST
-        if goals and fits:
-            found.append(Layer(call, tensor, goals, possible))
+        if producer is not None and interval is not None and graph.main.tensors[tensor].size:
+            call, source = (bind_operator(one, graph.main, graph) for one in (op, producer))
+            possible = _possible(call, interval)
+            if call.spec.name == "TABLE":
+                goals = list(of_table(call, int(possible[0][0]), int(possible[1][0])))
+            else:
+                is_sum = source.spec.traits.is_sum or source.spec.traits.weight is not None
+                goals = list(of_rescale(call, *possible, is_sum=is_sum))
+            span = int(possible[1].max()) - int(possible[0].min()) + 1
+            if goals and len(possible[0]) * span < MOST:
+                found.append(Layer(call, tensor, goals, possible))
     if not found:
         which = "" if chosen is None else f" whose name has '{chosen}'"
         raise UsageError(f"the graph has no RESCALE or TABLE of computed integers{which}")
     return found
+
+
+def _possible(call: Call, interval: Interval) -> tuple[Array, Array]:
+    """The ends of each channel that has a multiplier of its own, else of the tensor."""
+    shape = call.shape_of(call.spec.inputs[0].name)
+    ends = interval.spread(shape) if call.spec.name == "RESCALE" and call.per_channel and shape else interval.flat()
+    return np.atleast_1d(ends.low).astype(np.int64), np.atleast_1d(ends.high).astype(np.int64)

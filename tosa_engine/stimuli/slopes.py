@@ -1,4 +1,4 @@
-"""Which inputs move a value, and how far: slopes of an integer graph at what it computed, from one element backward.
+"""Which inputs move values, and how far: slopes of an integer graph at what it computed, from elements backward.
 
 Operators without a function here end the way. Where a result is clipped its slope is small, not zero, so that a search
 finds out of saturation.
@@ -19,32 +19,56 @@ if TYPE_CHECKING:
 
     from ..graph import Graph
     from ..spec.table import Call
-    from ..types import Array
+    from ..types import Array, Shape
 
     Values = Mapping[str, Any]
     Slope = Callable[["Reads", Array], Mapping[str, Any]]
 
-CLIPPED: Final = 0.05  # of the slope, where a result is clipped
+ONE: Final = np.float32(1)
+CLIPPED: Final = np.float32(0.05)  # of the slope, where a result is clipped
 
 
 class Reads:
-    """An operator that ran: `reads["input"]` are the values of an argument, `result` is what it gave."""
+    """An operator and the values of a run: `reads["input"]` are those of an argument, `result` is what it gave.
+    Constants are converted once.
+    """
 
-    def __init__(self, call: Call, values: Mapping[str, Array]) -> None:
-        self.call, self._values = call, values
-        self.result = values[call.operator.outputs[0]].astype(np.float64)
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self._values: Mapping[str, Array] = {}
+        self._held: dict[str, Array] = {}
+
+    def at(self, values: Mapping[str, Array]) -> Reads:
+        self._values = values
+        return self
+
+    @property
+    def result(self) -> Array:
+        return self._values[self.call.operator.outputs[0]]
 
     def __getitem__(self, argument: str) -> Array:
-        found = self._values[self.call.tensor(argument).name]
-        return found.astype(np.int64)
+        return self._values[self.call.tensor(argument).name]
+
+    def shape(self, argument: str) -> Shape:
+        return self.call.shape_of(argument)
 
     def less_zero(self, argument: str) -> Array:
-        found: Array = (self[argument] - self[f"{argument}_zp"][0]).astype(np.float64)
+        """As floats."""
+        if argument in self._held:
+            return self._held[argument]
+        zero = self[f"{argument}_zp"].reshape(-1)[0]
+        found: Array = self[argument].astype(np.float32) - np.float32(zero)
+        if self.call.tensor(argument).data is not None:
+            self._held[argument] = found
         return found
+
+    def nothing(self, argument: str) -> Array:
+        """Slopes of no elements of an argument."""
+        return np.zeros(self.shape(argument), np.float32)
 
 
 def convolution(reads: Reads, slope: Array) -> Values:
-    weight, found = reads.less_zero("weight"), np.zeros(reads.call.shape_of("input"))
+    weight, found = reads.less_zero("weight"), reads.nothing("input")
     for place, to, read in taps(reads.call, weight.shape[1:-1], reads.call.dilation):
         of_place: Any = (slice(None), *place)
         found[read] += slope[to] @ weight[of_place]
@@ -52,7 +76,7 @@ def convolution(reads: Reads, slope: Array) -> Values:
 
 
 def depthwise(reads: Reads, slope: Array) -> Values:
-    weight, found = reads.less_zero("weight"), np.zeros(reads.call.shape_of("input"))
+    weight, found = reads.less_zero("weight"), reads.nothing("input")
     parts = slope.reshape(*slope.shape[:3], *weight.shape[2:])
     for place, to, read in taps(reads.call, weight.shape[:2], reads.call.dilation):
         found[read] += (parts[to] * weight[place]).sum(-1)
@@ -66,14 +90,14 @@ def matmul(reads: Reads, slope: Array) -> Values:
 
 def rescale(reads: Reads, slope: Array) -> Values:
     inside = (reads.result > reads.call.out_t.minimum) & (reads.result < reads.call.out_t.maximum)
-    scale = reads["multiplier"] * 2.0 ** -reads["shift"].astype(float)
-    return {"input": slope * scale * np.where(inside, 1.0, CLIPPED)}
+    scale = (reads["multiplier"] * 2.0 ** -reads["shift"].astype(float)).astype(np.float32)
+    return {"input": slope * (scale * np.where(inside, ONE, CLIPPED))}
 
 
 def clamp(reads: Reads, slope: Array) -> Values:
     value = reads["input"]
     inside = (value > reads.call.min_val) & (value < reads.call.max_val)
-    return {"input": slope * np.where(inside, 1.0, CLIPPED)}
+    return {"input": slope * np.where(inside, ONE, CLIPPED)}
 
 
 def add(reads: Reads, slope: Array) -> Values:
@@ -85,27 +109,28 @@ def sub(reads: Reads, slope: Array) -> Values:
 
 
 def mul(reads: Reads, slope: Array) -> Values:
-    by = slope * 2.0 ** -float(reads["shift"].reshape(-1)[0])
-    return {"input1": by * reads["input2"], "input2": by * reads["input1"]}
+    by = slope * np.float32(2.0 ** -float(reads["shift"].reshape(-1)[0]))
+    one, other = (reads[name].astype(np.float32) for name in ("input1", "input2"))
+    return {"input1": by * other, "input2": by * one}
 
 
 def table(reads: Reads, slope: Array) -> Values:
-    entries, value = reads["table"].astype(float), reads["input1"]
+    entries, value = reads["table"].astype(np.float32), reads["input1"].astype(np.int64)
     if reads.call.in_t is i8:
         return {"input1": slope * np.gradient(entries)[value + 128]}
     return {"input1": slope * np.diff(entries)[(value + 32768) >> 7]}
 
 
 def average(reads: Reads, slope: Array) -> Values:
-    found = np.zeros(reads.call.shape_of("input"))
-    count = float(np.prod(reads.call.kernel))
+    found = reads.nothing("input")
+    count = np.float32(np.prod(reads.call.kernel))
     for _, to, read in taps(reads.call, reads.call.kernel, (1, 1)):
         found[read] += slope[to] / count
     return {"input": found}
 
 
 def greatest(reads: Reads, slope: Array) -> Values:
-    value, found = reads["input"], np.zeros(reads.call.shape_of("input"))
+    value, found = reads["input"], reads.nothing("input")
     for _, to, read in taps(reads.call, reads.call.kernel, (1, 1)):
         found[read] += slope[to] * (value[read] == reads.result[to])
     return {"input": found}
@@ -118,7 +143,10 @@ def chosen(reads: Reads, slope: Array) -> Values:
 
 def reduced(reads: Reads, slope: Array) -> Values:
     value = reads["input"]
-    return {"input": slope * (np.ones(value.shape) if reads.call.spec.name == "REDUCE_SUM" else value == reads.result)}
+    return {
+        "input": slope
+        * (np.ones(value.shape, np.float32) if reads.call.spec.name == "REDUCE_SUM" else value == reads.result)
+    }
 
 
 def same(reads: Reads, slope: Array) -> Values:
@@ -143,7 +171,7 @@ def pad(reads: Reads, slope: Array) -> Values:
 
 
 def slice_(reads: Reads, slope: Array) -> Values:
-    found = np.zeros(reads.call.shape_of("input1"))
+    found = reads.nothing("input1")
     found[tuple(slice(b, b + n) for b, n in zip(reads["start"], slope.shape, strict=True))] = slope
     return {"input1": found}
 
@@ -162,24 +190,30 @@ SLOPES: Final[Mapping[str, Slope]] = {
 }  # fmt: skip
 
 
-def slopes(graph: Graph, values: Mapping[str, Array], tensor: str, element: int) -> dict[str, Array]:
-    """By how much an element of a tensor grows with each element of each input, about. Inputs that don't move it are
-    missing.
-    """
-    found = {tensor: np.zeros(values[tensor].shape)}
-    found[tensor].reshape(-1)[element] = 1.0
-    for op in reversed(graph.main.operators):
-        name = op.outputs[0] if op.outputs else ""
-        if name not in found or op.op not in SLOPES:
-            continue
-        call = bind_operator(op, graph.main, graph)
-        for argument, slope in SLOPES[op.op](Reads(call, values), found[name]).items():
-            tensors = call.tensors[argument]
-            pairs = zip(tensors, slope, strict=True) if isinstance(tensors, list) else [(tensors, slope)]
-            for one, part in pairs:
-                if one.data is None:
-                    found[one.name] = found.get(one.name, 0.0) + _unbroadcast(part, one.shape or ())
-    return {name: found[name] for name in graph.main.inputs if name in found and found[name].any()}
+class Slopes:
+    """Of a graph without composites and with all shapes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._inputs = graph.main.inputs
+        calls = [bind_operator(op, graph.main, graph) for op in graph.main.operators if op.op in SLOPES]
+        self._reads = {call.operator.outputs[0]: Reads(call) for call in reversed(calls)}
+
+    def to_inputs(self, values: Mapping[str, Array], tensor: str, wanted: Mapping[int, float]) -> dict[str, Array]:
+        """By how much a sum of elements of a tensor, each so many times, grows with each element of each input, about.
+        Inputs that don't move it are missing.
+        """
+        seed = np.zeros(values[tensor].shape, np.float32)
+        seed.reshape(-1)[list(wanted)] = list(wanted.values())
+        found: dict[str, Any] = {tensor: seed}
+        for name, reads in self._reads.items():
+            if name not in found:
+                continue
+            for argument, its in SLOPES[reads.call.spec.name](reads.at(values), found.pop(name)).items():
+                tensors = reads.call.tensors[argument]
+                for one, part in zip(tensors, its, strict=True) if isinstance(tensors, list) else [(tensors, its)]:
+                    if one.data is None:
+                        found[one.name] = found.get(one.name, 0) + _unbroadcast(part, one.shape or ())
+        return {name: found[name] for name in self._inputs if name in found and found[name].any()}
 
 
 def _unbroadcast(slope: Array, shape: tuple[int, ...]) -> Array:
