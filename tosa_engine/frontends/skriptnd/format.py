@@ -46,6 +46,13 @@ def _from_nnef(source: Source, path: Path) -> str:
     return write_skriptnd(source, path)
 
 
+def _to_nnef(source: Source, path: Path) -> str:
+    from .conversion.to_nnef import write_nnef
+
+    return write_nnef(source, path)
+
+
+NNEF: Final = (".nnef", ".nnef.tgz", ".nnef.tar.gz", ".nnef.tar")
 FORMAT: Final = Format(
     "SkriptND",
     "an .nnef2 folder or archive, a .sknd file",
@@ -54,6 +61,9 @@ FORMAT: Final = Format(
     folder=MAIN,
     options=OPTIONS,
     writes=SUFFIXES,
-    bridges=tuple(Bridge("NNEF", suffix, _from_nnef) for suffix in SUFFIXES),
+    bridges=(
+        *(Bridge("NNEF", suffix, _from_nnef) for suffix in SUFFIXES),
+        *(Bridge("SkriptND", suffix, _to_nnef, ("dialect", "graph", "attribute")) for suffix in NNEF),
+    ),
     group="a SkriptND model",
 )

@@ -11,6 +11,7 @@ from ...graph import Operator as TosaOperator
 from ...lower.elementary import chosen
 from ...lower.problems import Misfit, Unlowered
 from ...lower.views import shape_of
+from .hints import is_quantization
 from .lowering import lower_formulas
 from .operators import MAPPERS
 from .tensors import BranchNode, ChooseNode, Instance, LoopNode, TensorRef, tensors_of
@@ -48,8 +49,9 @@ class Mapper:
         self.b = SkndWriter(composed.operator.text.file, quant)
         self._updated = {old for old, new in composed.updates if new is not old}
 
-    def graph(self) -> Graph:
-        """Raises Problems with those of all operators."""
+    def graph(self, *, for_integers: bool = False) -> Graph:
+        """Raises Problems with those of all operators. `for_integers`: hints say what operators do that quantize."""
+        self._passed = for_integers
         b, composed, problems = self.b, self.composed, list[TosaEngineError]()
         for ref in composed.inputs:
             b.begin(ref.name, composed.operator.place.line)
@@ -142,7 +144,7 @@ class Mapper:
             for ref in outputs:
                 if 0 in ref.shape:
                     raise Unlowered(f"'{ref.name}' of shape {list(ref.shape)} has no elements, TOSA needs one at least")
-            found = MAPPERS[instance.name](Call(self.b, instance)) if self.mapped and has_mapper(instance) else None
+            found = self._own(instance) if self.mapped and has_mapper(instance) else None
             if found is None:
                 found = self._general(instance)
             if found is None:
@@ -155,6 +157,10 @@ class Mapper:
             if problem.message.startswith(instance.text.file):
                 raise
             raise instance.text.unsupported(f"'{instance.name}': {problem.message}", instance.place) from None
+
+    def _own(self, instance: Instance) -> Any:
+        call = Call(self.b, instance)
+        return call.x() if self._passed and is_quantization(instance) else MAPPERS[instance.name](call)
 
     def _general(self, instance: Instance) -> list[Any] | None:
         operator = instance.operator

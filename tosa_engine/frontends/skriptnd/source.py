@@ -20,7 +20,7 @@ from ..nnef.files.quantfile import read_quantization
 from ..nnef.files.variables import to_storage
 from . import validity
 from .compose import Composer
-from .hints import hints_of
+from .hints import hints_of, of_operators
 from .language.modules import format_module
 from .language.parser import parse
 from .library import Library
@@ -171,10 +171,10 @@ class SkriptndSource(Source):
         return self.composed.warnings
 
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
-        del for_integers
-        found = (self.hints() or {}) if hints is None else hints
+        found = (self.hints() or {}) if hints is None else {**of_operators(self.composed), **hints}
         with without_collector():
-            graph = Mapper(self.composed, self.composer, found, self.read, mapped=self.mapped).graph()
+            mapper = Mapper(self.composed, self.composer, found, self.read, mapped=self.mapped)
+            graph = mapper.graph(for_integers=for_integers)
             sources = {t.source.name for t in graph.main.tensors.values() if t.source is not None}
             unknown = [name for name in found if name not in sources and name not in graph.main.tensors]
             if unknown:
@@ -182,8 +182,8 @@ class SkriptndSource(Source):
             return run_pipeline(graph)
 
     def hints(self) -> Mapping[str, QParams] | None:
-        """Those of @quantize, and of a file graph.quant."""
-        found = dict(hints_of(self.composed))
+        """Those of @quantize, of a file graph.quant, and of operators that quantize."""
+        found = {**of_operators(self.composed), **hints_of(self.composed)}
         if self.container.has(QUANT):
             file = f"{self.container.label}/{QUANT}"
             found.update(read_quantization(read_text(self.container, QUANT), file, False))

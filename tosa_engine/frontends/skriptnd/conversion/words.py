@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ...nnef.language.parser import format_literal
 from ..language import lexer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ...nnef.language.flat import Document, Operation
+    from ..tensors import TensorRef
 
 TYPES: Final = {"scalar": "real", "integer": "int", "logical": "bool"}
+TYPES_OF_NNEF: Final = {theirs: own for own, theirs in TYPES.items()}
 OF_SKRIPTND: Final = frozenset((*lexer.WORDS, *lexer.TYPES, "dynamic", "static", "main"))
 OF_NNEF: Final = frozenset(
     (
@@ -69,6 +72,17 @@ class InSkriptnd(Protocol):
     def invoke(self, results: str | Iterable[str], name: str, inputs: Iterable[str], **attributes: Any) -> str: ...
 
 
+class InNnef(Protocol):
+    """The text in NNEF 1 that rules of operators write."""
+
+    def known(self, ref: TensorRef | None) -> bool: ...
+    def tensor(self, ref: TensorRef) -> str: ...
+    def operand(self, ref: TensorRef) -> str: ...
+    def vector(self, ref: TensorRef | None, missing: float = 0.0) -> str: ...
+    def fresh(self, ref: TensorRef, what: str) -> str: ...
+    def emit(self, results: Iterable[TensorRef | str], operation: str, *inputs: str, **arguments: Any) -> str: ...
+
+
 def literal(value: Any) -> str:
     """A value of a document as SkriptND writes it."""
     if isinstance(value, bool):
@@ -79,3 +93,16 @@ def literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
     return repr(float(value)) if isinstance(value, float) else str(int(value))
+
+
+class Pairs(tuple[tuple[int, int], ...]):
+    """Padding, which NNEF 1 writes as tuples."""
+
+    __slots__ = ()
+
+
+def nnef_literal(value: Any) -> str:
+    """A value of an attribute as NNEF 1 writes it."""
+    if isinstance(value, Pairs):
+        return f"[{', '.join(f'({before}, {after})' for before, after in value)}]"
+    return format_literal(tuple(value) if isinstance(value, list) else value)
