@@ -64,13 +64,17 @@ OWN = {
 
 @pytest.mark.parametrize("name", OWN)
 def test_own_operators(name: str) -> None:
+    assert len(OWN) >= 30
+    assert_agree(text_of(name), ways=(False,))
+
+
+def text_of(name: str) -> str:
+    """A graph with one of the operators."""
     inputs, outputs, lower = OWN[name]
     sizes = {"n": "5", "m": "4", "k": "3"}
     given = " ".join(_sized(one, sizes) for one in inputs.split(";") if one.strip())
     arguments = ", ".join(one.split(":")[0].strip() for one in inputs.split(";") if one.strip())
-    assert len(OWN) >= 30
-    text = graph_of(operator(inputs, outputs, lower), f"own({arguments})", given, _declared(outputs))
-    assert_agree(text, ways=(False,))
+    return graph_of(operator(inputs, outputs, lower), f"own({arguments})", given, _declared(outputs))
 
 
 def _sized(declaration: str, sizes: dict[str, str]) -> str:

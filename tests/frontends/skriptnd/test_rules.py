@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tosa_engine import frontends
-from tosa_engine.errors import ParseError, Problems, TosaEngineError
+from tosa_engine.errors import ParseError, Problems, TosaEngineError, Unsupported
 from tosa_engine.frontends.skriptnd.source import SkriptndSource
 
 PAGE = Path(__file__).parents[3] / "docs" / "skriptnd.md"
@@ -148,7 +148,7 @@ def broken(text: str, folder: Path) -> TosaEngineError:
     """What is said of the text where a user gives it to a verb."""
     (folder / "main.sknd").write_text(text)
     (folder / "own.sknd").write_text(f"import math; {FINE}")
-    with pytest.raises((ParseError, Problems)) as problem:
+    with pytest.raises((ParseError, Problems, Unsupported)) as problem:
         SkriptndSource(folder / "main.sknd").graph()
     return problem.value
 

@@ -14,8 +14,8 @@ import numpy as np
 from ...errors import TosaEngineError, raise_all
 from . import control
 from .binding import FAMILIES, Instantiation
-from .frames import LOST, Frame, Lost
-from .language.evaluation import Evaluator, is_tensor
+from .frames import Frame
+from .language.evaluation import LOST, Evaluator, Lost, is_tensor
 from .language.lexer import FUNCTIONS
 from .language.scalars import Wrong, kind_of
 from .language.syntax import BlockOf, Branch, Call, Expression, Invocation, Loop, Step
@@ -295,10 +295,7 @@ class Composer:
             self._depth -= 1
 
     def expression(self, e: Expression, frame: Frame) -> Any:
-        value = self.evaluator(frame).value(e)
-        if value is LOST or (isinstance(value, list) and any(v is LOST for v in value)):
-            raise Lost
-        return value
+        return self.evaluator(frame).value(e)
 
     def block(self, block: BlockOf, frame: Frame) -> list[Any]:
         """The results of a block; `frame` is its own."""
@@ -328,10 +325,7 @@ class Composer:
 
     def _attributes(self, step: Invocation, frame: Frame) -> dict[str, Any]:
         evaluator = self.evaluator(frame)
-        found = {name: evaluator.value(e) for name, e in step.attributes.items()}
-        if any(v is LOST for v in found.values()):
-            raise Lost
-        return found
+        return {name: evaluator.value(e) for name, e in step.attributes.items()}
 
     def _invoke(self, step: Invocation, frame: Frame, target: str) -> list[Any]:
         name = step.operator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from .binding import Instantiation
     from .language.evaluation import Evaluator
     from .language.syntax import Expression, Operator, Step, Text
-
-
-class Lost(Exception):
-    """A statement reads what a statement with a problem should have given."""
-
-
-LOST: Final = object()
 
 
 @dataclass(frozen=True)

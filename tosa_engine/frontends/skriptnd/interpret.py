@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import Unsupported
 from .language.evaluation import WHOLE, Bound, Evaluator
-from .language.scalars import Wrong, binary, kind_of
+from .language.scalars import Wrong, binary, bound_of, kind_of
 from .tensors import STORAGE, BranchNode, ChooseNode, Instance, TensorRef, tensors_of
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ def _points(bounds: Sequence[Any], symbols: dict[str, Any], evaluator: Evaluator
     (name, e), rest = bounds[0], bounds[1:]
     limit = Evaluator(symbols, evaluator.text, evaluator.types).value(e)
     if isinstance(limit, list):
-        for index in itertools.product(*map(range, limit)):
+        for index in itertools.product(*(range(bound_of(name, n)) for n in limit)):
             yield from _points(rest, {**symbols, name: list(index)}, evaluator)
     elif limit is not None:
-        for turn in range(limit):
+        for turn in range(bound_of(name, limit)):
             yield from _points(rest, {**symbols, name: turn}, evaluator)

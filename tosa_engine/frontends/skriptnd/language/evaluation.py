@@ -65,6 +65,11 @@ class Bound:
 
 
 WHOLE: Final = object()  # the index `:`
+LOST: Final = object()  # what a statement with a problem should have given
+
+
+class Lost(Exception):
+    """A statement reads what is lost: it has no problem of its own."""
 
 
 def is_tensor(value: Any) -> TypeGuard[Any]:
@@ -149,7 +154,10 @@ class Evaluator:
     def _name(self, e: Name) -> Any:
         if e.text not in self.symbols:
             raise Wrong(f"'{e.text}' isn't known here", "SKND.N3")
-        return self.symbols[e.text]
+        found = self.symbols[e.text]
+        if found is LOST:
+            raise Lost
+        return found
 
     def _member(self, e: Member) -> Any:
         if e.name not in self.symbols:
@@ -157,6 +165,8 @@ class Evaluator:
         value = self.symbols[e.name]
         if value is None:
             return None
+        if value is LOST:
+            raise Lost
         if e.what == "size":
             if not isinstance(value, list):
                 raise Wrong(f"'{e.name}' isn't a pack", "SKND.Y4")

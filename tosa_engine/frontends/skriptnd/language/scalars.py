@@ -36,8 +36,20 @@ def kind_of(value: Any) -> str:
     return plain if plain is not None else str(getattr(value, "dtype", "?"))
 
 
+def single(value: Any) -> str:
+    """The type of a single value, which a tensor isn't."""
+    return "tensor" if hasattr(value, "shape") else kind_of(value)
+
+
+def bound_of(name: str, value: Any) -> int:
+    """The bound of a loop, as its number of turns. Raises Wrong."""
+    if single(value) != "int":
+        raise Wrong(f"the bound of '{name}' must be int, not {single(value)}", "SKND.Y6")
+    return int(value)
+
+
 def _numbers(op: str, a: Any, b: Any) -> None:
-    kinds = kind_of(a), kind_of(b)
+    kinds = single(a), single(b)
     if kinds[0] != kinds[1] or kinds[0] not in ("int", "real"):
         raise Wrong(f"'{op}' of {kinds[0]} and {kinds[1]}", "SKND.Y2")
 
@@ -109,31 +121,31 @@ def binary(op: str, a: Any, b: Any) -> Any:
     if op in _ARITHMETIC:
         _numbers(op, a, b)
         return _ARITHMETIC[op](a, b)
-    if op in _MIXED and {kind_of(a), kind_of(b)} <= {"int", "real", "bool"}:
+    if op in _MIXED and {single(a), single(b)} <= {"int", "real", "bool"}:
         return _MIXED[op](a, b)
     if op in ("is", "==", "!="):
-        if op != "is" and kind_of(a) != kind_of(b):
-            raise Wrong(f"'{op}' of {kind_of(a)} and {kind_of(b)}", "SKND.Y2")
-        same = a is b if hasattr(a, "shape") or hasattr(b, "shape") else kind_of(a) == kind_of(b) and a == b
+        if op != "is" and single(a) != single(b):
+            raise Wrong(f"'{op}' of {single(a)} and {single(b)}", "SKND.Y2")
+        same = a is b if hasattr(a, "shape") or hasattr(b, "shape") else single(a) == single(b) and a == b
         return same != (op == "!=")
     if op in _ORDER:
-        if kind_of(a) != kind_of(b):
-            raise Wrong(f"'{op}' of {kind_of(a)} and {kind_of(b)}", "SKND.Y2")
+        if single(a) != single(b):
+            raise Wrong(f"'{op}' of {single(a)} and {single(b)}", "SKND.Y2")
         return _ORDER[op](a, b)
     if not isinstance(a, bool) or not isinstance(b, bool):
-        raise Wrong(f"'{op}' of {kind_of(a)} and {kind_of(b)}", "SKND.Y2")
+        raise Wrong(f"'{op}' of {single(a)} and {single(b)}", "SKND.Y2")
     return _LOGIC[op](a, b)
 
 
 def unary(op: str, a: Any) -> Any:
-    kind = kind_of(a)
+    kind = single(a)
     if kind not in (("bool",) if op == "!" else ("int", "real")):
         raise Wrong(f"'{op}' of {kind}", "SKND.Y2")
     return not a if op == "!" else -a if op == "-" else a
 
 
 def cast(wanted: str, a: Any) -> Any:
-    kind = kind_of(a)
+    kind = single(a)
     if wanted == kind:
         return a
     if "str" in (kind, wanted) or kind not in ("int", "real", "bool"):
@@ -177,7 +189,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[float], float]]] = {
 
 
 def function(name: str, a: Any) -> Any:
-    kind = kind_of(a)
+    kind = single(a)
     if name in ("abs", "sign"):
         if kind not in ("int", "real"):
             raise Wrong(f"{name} of {kind}", "SKND.Y2")

@@ -13,7 +13,7 @@ from ....lower.layout import gather
 from ....lower.problems import check_made
 from ....lower.views import shape_of
 from ..language import scalars
-from ..language.scalars import INT_MAX, INT_MIN, Wrong, kind_of
+from ..language.scalars import INT_MAX, INT_MIN, Wrong, kind_of, single
 from ..tensors import TensorRef
 from ..writer import FORMATS
 from .space import Choice, Lane
@@ -58,7 +58,7 @@ class Arithmetic:
     def lane(self, value: Any) -> Lane:
         if isinstance(value, Lane):
             return value
-        kind = kind_of(value)
+        kind = single(value)
         if kind not in FORMATS:
             raise Wrong(f"a value of type {kind} in a formula", "SKND.L3")
         storage = {"int": np.int64, "real": np.float64, "bool": np.bool_}[kind]

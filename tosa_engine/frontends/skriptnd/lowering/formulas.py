@@ -10,7 +10,7 @@ import numpy as np
 from ....lower.problems import Unlowered
 from ..language.affine import names_in
 from ..language.evaluation import Bound, Evaluator, is_tensor
-from ..language.scalars import Wrong
+from ..language.scalars import Wrong, bound_of
 from ..language.syntax import Binary, Name, Subscript
 from ..tensors import TensorRef, tensors_of
 from .access import Reader
@@ -117,6 +117,7 @@ class Formula:
         limit = Evaluator(symbols, self.text, self.instance.types).value(e)
         if isinstance(limit, list) or limit is None:
             raise Wrong(f"'{name}' chooses a tensor of a pack and is a pack itself", "SKND.L3")
+        limit = bound_of(name, limit)
         if limit > MOST_STEPS:
             raise Unlowered(f"a loop of {limit} turns is unrolled; at most {MOST_STEPS} are")
         for turn in range(limit):
@@ -138,7 +139,7 @@ class Formula:
                 raise Wrong(f"the bound of '{name}' is null", "SKND.L4")
             parts = [f"{name}.{i}" for i in range(len(limit))] if isinstance(limit, list) else [name]
             for part, n in zip(parts, limit if isinstance(limit, list) else [limit], strict=True):
-                self.loops[part] = n
+                self.loops[part] = bound_of(name, n)
             if isinstance(limit, list):
                 self.packs[name] = parts
         if 0 in self.loops.values():
