@@ -25,6 +25,11 @@ def joined(lines: Iterable[str]) -> str:
     return "\n".join(shown(line) for line in lines)
 
 
+def counted(number: int, one: str) -> str:
+    """`1 tensor`, `2 tensors`."""
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
 def say(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
     """Print lines, each of them `shown`. Nothing else of ours prints what it found in a file."""
     print(joined(lines), file=file, flush=flush)

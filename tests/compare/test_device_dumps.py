@@ -150,9 +150,9 @@ def test_single_files(scene: Scene) -> None:
     np.save(scene.folder / "flat.npy", out.reshape(-1))
     for file in ("result.bin", "result.npy", "flat.npy"):
         outcome = scene.compare(file)
-        assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "EQUAL: 1 tensors"), outcome.err
+        assert (outcome.code, outcome.out.splitlines()[-1]) == (0, "EQUAL: 1 tensor"), outcome.err
     np.save(scene.folder / "conv.npy", scene.tensors["conv"])  # called like a tensor
-    assert scene.compare("conv.npy", "--require", "none").out.splitlines()[-1] == "EQUAL: 1 tensors"
+    assert scene.compare("conv.npy", "--require", "none").out.splitlines()[-1] == "EQUAL: 1 tensor"
     (scene.folder / "short.bin").write_bytes(out.tobytes()[1:])
     outcome = scene.compare("short.bin")
     assert outcome.code == 6

@@ -12,6 +12,7 @@ from nets import Net
 from tosa_engine import arrays, oracle, serialize, types
 from tosa_engine.compare import causes, read_dump, read_model, run_model
 from tosa_engine.compare.comparison import compare_sides
+from tosa_engine.compare.forms import is_rounded, whole_numbers
 from tosa_engine.compare.names import Named, line_up
 from tosa_engine.compare.trial import OutOfTime, Trial
 from tosa_engine.graph import QParams
@@ -153,6 +154,30 @@ def test_order_respects_types() -> None:
     assert floats.pairs == [("acc", "f"), ("y", "g")]
 
 
+def test_a_tensor_that_is_somewhere_else_costs_its_own_pair_alone() -> None:
+    """Dumps have the order in which a device computes: here `c` comes first."""
+    here = [*named("a", "b"), *named("c", dtype="int32"), *named("d")]
+    found = line_up(here, [*named("t0", dtype="int32"), *named("t1", "t2", "t3")], by_order=True)
+    assert found.pairs == [("a", "t1"), ("b", "t2"), ("d", "t3")]
+    assert (found.alone_here, found.alone_there) == (["c"], ["t0"])
+
+
+def test_integers_beyond_24_bits_in_float32_are_compared_as_far_as_it_holds_them() -> None:
+    stored = np.array([[1, -(1 << 24) - 1, (1 << 30) + 5, 1 << 20]], np.int32)
+    floats = stored.astype(np.float32)
+    assert (floats != stored).sum() == 2
+    for array in (floats, floats.reshape(-1)):
+        found = whole_numbers(array, stored, None)
+        assert found is not None
+        np.testing.assert_array_equal(found.reshape(1, 4), stored)
+    floats[0, 2] += 128
+    found = whole_numbers(floats, stored, None)
+    assert found is not None
+    assert (found != stored).tolist() == [[False, False, True, False]]
+    assert is_rounded(floats)
+    assert not is_rounded(floats[:, [0, 3]])
+
+
 def wrong(folder: Path) -> Path:
     arrays.write(folder / "bad.npz", {"out": values(folder)["out"] ^ 1})
     return folder / "bad.npz"
@@ -190,7 +215,7 @@ def test_an_interrupt_loses_nothing(command, folder: Path, monkeypatch: pytest.M
     assert outcome.code == 130
     assert "first difference: 'out'" in outcome.out
     assert "the search for causes was stopped by an interrupt, with 7 tried" in outcome.out
-    assert outcome.out.splitlines()[-1] == "DIFFERENT: 1 of 1 tensors"
+    assert outcome.out.splitlines()[-1] == "DIFFERENT: 1 of 1 tensor"
 
 
 def test_no_causes_are_looked_for_on_request(command, folder: Path) -> None:

@@ -25,6 +25,8 @@ def whole_numbers(floats: Array, stored: Array, quant: QParams | None) -> Array 
     """Floats that hold a device's integers, beside the integers of a model: as integers of that type, or of its
     unsigned twin. None where they aren't all whole numbers in that range, or where more of them agree with the model as
     the real numbers that its integers stand for.
+
+    A float that is the model's integer as far as its format holds it (24 bits of float32) stands for that integer.
     """
     kind = stored.dtype if stored.dtype.kind != "b" else np.dtype(np.uint8)
     with np.errstate(invalid="ignore"):
@@ -36,6 +38,9 @@ def whole_numbers(floats: Array, stored: Array, quant: QParams | None) -> Array 
     if not fits:
         return None
     found: Array = floats.astype(fits[0])
+    like = stored.reshape(-1) if floats.shape == (stored.size,) else _shaped(stored, floats.shape)[0]
+    if fits[0] == kind and like.shape == floats.shape and is_rounded(floats):
+        found = np.where(like.astype(floats.dtype) == floats, like, found)
     if quant is None:
         return found
     whole, real = in_form_of(found, stored)[0], _shaped(floats, stored.shape)[0]
@@ -44,6 +49,11 @@ def whole_numbers(floats: Array, stored: Array, quant: QParams | None) -> Array 
     meant = (stored.astype(np.float64) - quant.zero_point[0]) * quant.scale[0]
     as_real = np.count_nonzero(np.abs(meant - real.astype(np.float64)) <= quant.scale[0] / 2)
     return found if np.count_nonzero(whole == stored) >= as_real else None
+
+
+def is_rounded(floats: Array) -> bool:
+    """Whether some whole numbers are beyond those that the format holds exactly."""
+    return bool(floats.size) and float(np.abs(floats).max()) > 2.0 ** (np.finfo(floats.dtype).nmant + 1)
 
 
 def _signed(array: Array, like: Array) -> tuple[Array, str]:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import DataError, UsageError, raise_all
 from ..types import count
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import numpy as np
 
     from ..types import Shape
 
@@ -172,18 +172,31 @@ def _same_type(a: Named, b: Named, *, mixed: bool) -> bool:
 
 
 def _in_order(here: Sequence[Named], there: Sequence[Named], partner: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """What is left, by order, where shapes and types are the same. A side that has nothing but floats may have
-    integers as floats.
+    """What is left, by order, where shapes and types are the same: as many pairs as there can be, so that a tensor that
+    is somewhere else costs its own pair alone. A side that has nothing but floats may have integers as floats.
     """
     mixed = any(all(t.dtype is not None and t.dtype.kind not in "iub" for t in side) for side in (here, there))
-    free = [t for t in here if t.name not in partner]
-    at = 0
-    for other in (t for t in there if t.name not in set(partner.values())):
-        those = (i for i in range(at, len(free)) if free[i].shape == other.shape)
-        match = next((i for i in those if _same_type(free[i], other, mixed=mixed)), None)
-        if match is not None:
-            yield free[match].name, other.name
-            at = match + 1
+    ours = [t for t in here if t.name not in partner]
+    theirs = [t for t in there if t.name not in set(partner.values())]
+    alike = {(t.shape, t.dtype): t for t in ours}
+    rows = {
+        form: np.array([one.shape == other.shape and _same_type(one, other, mixed=mixed) for other in theirs], np.bool_)
+        for form, one in alike.items()
+    }
+    fits = [rows[one.shape, one.dtype] for one in ours]
+    most = np.zeros((len(ours) + 1, len(theirs) + 1), np.int32)  # pairs of what is behind each
+    for i in reversed(range(len(ours))):
+        row = np.maximum(most[i + 1, :-1], most[i + 1, 1:] + fits[i])
+        most[i, :-1] = np.maximum.accumulate(row[::-1])[::-1]
+    i = j = 0
+    while i < len(ours) and j < len(theirs) and most[i, j]:
+        if fits[i][j] and most[i, j] == most[i + 1, j + 1] + 1:
+            yield ours[i].name, theirs[j].name
+            i, j = i + 1, j + 1
+        elif most[i + 1, j] == most[i, j]:
+            i += 1
+        else:
+            j += 1
 
 
 def _some(tensors: Sequence[Named]) -> str:

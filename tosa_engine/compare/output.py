@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ..text import joined
+from ..text import counted, joined
 from .rows import TAIL
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def heading(found: Comparison, beyond: Mapping[str, int]) -> list[str]:
     lines = [f"here   {found.here.label} ({found.here.kind})", f"there  {found.there.label} ({found.there.kind})"]
     lines += _assumed(found, beyond)
     lineup = found.lineup
-    lines.append(f"{len(lineup.pairs)} tensors lined up ({', '.join(f'{n} by {h}' for h, n in lineup.how.items())})")
+    lines.append(
+        f"{counted(len(lineup.pairs), 'tensor')} lined up ({', '.join(f'{n} by {h}' for h, n in lineup.how.items())})"
+    )
     for what, alone in (("here", lineup.alone_here), ("there", lineup.alone_there)):
         if alone:
             more = f" and {len(alone) - SHOWN_NAMES} more" if len(alone) > SHOWN_NAMES else ""
@@ -61,8 +63,8 @@ def _assumed(found: Comparison, beyond: Mapping[str, int]) -> list[str]:
 def unknown_scales(rows: Iterable[Row | Tally]) -> list[str]:
     """What to warn of: integers whose scale is unknown."""
     unknown = sum(row.relation == "unknown" for row in rows)
-    message = f"{unknown} tensors are integers on one side and their scale is unknown, so nothing is said of them"
-    return [message] if unknown else []
+    of = "1 tensor is integers" if unknown == 1 else f"{unknown} tensors are integers"
+    return [f"{of} on one side and the scale is unknown, so nothing is said of it"] if unknown else []
 
 
 def missing_lines(missing: Sequence[Missing]) -> list[str]:
@@ -129,12 +131,14 @@ def causes(found: Comparison) -> list[str]:
     ]  # fmt: skip
     passed = sum(row.local == 0 for row in found.different)
     if passed:
-        lines.append(f"{passed} of the tensors that differ are right for what they were computed from")
+        are = "is right for what it was" if passed == 1 else "are right for what they were"
+        lines.append(f"{passed} of the tensors that differ {are} computed from")
     return lines
 
 
 def _own_fault(row: Row) -> list[str]:
-    text = f"another difference: '{row.here}' has {row.local} elements that aren't what the other side's tensors give"
+    which = "1 element that isn't" if row.local == 1 else f"{row.local} elements that aren't"
+    text = f"another difference: '{row.here}' has {which} what the other side's tensors give"
     return [text, f"where: {row.where}"] if row.where else [text]
 
 
@@ -172,13 +176,19 @@ def _verdict(found: Comparison) -> str:
     lines = missing_lines(found.missing)
     if exact:
         different = len(found.different)
-        equal = f"{len(exact)} tensors that were compared are equal" if lines else f"EQUAL: {len(exact)} tensors"
-        lines.append(f"DIFFERENT: {different} of {len(exact)} tensors" if different else equal)
+        all_of = counted(len(exact), "tensor")
+        equal = compared_equal(len(exact)) if lines else f"EQUAL: {all_of}"
+        lines.append(f"DIFFERENT: {different} of {all_of}" if different else equal)
     if real:
         worst = min(real, key=lambda row: row.agreement.sqnr if row.agreement else math.inf)
         assert worst.agreement is not None
         lines.append(f"integers beside floats: least SQNR {worst.agreement.sqnr:.1f} dB, of '{worst.here}'")
     return joined(lines) if exact or real else joined([*lines, "nothing could be compared"])
+
+
+def compared_equal(number: int, where: str = "") -> str:
+    """What is said of equal tensors beside others that weren't compared."""
+    return f"{counted(number, 'tensor')}{where} that {'was compared is' if number == 1 else 'were compared are'} equal"
 
 
 def to_json(found: Comparison) -> dict[str, Any]:

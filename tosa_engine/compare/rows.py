@@ -11,7 +11,7 @@ import numpy as np
 from ..types import count
 from .agreement import Agreement
 from .arrays import Tolerance, equal
-from .forms import in_form_of, whole_numbers
+from .forms import in_form_of, is_rounded, whole_numbers
 from .where import where
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ def _as_stored(side: Side, array: Array, other: Array, quant: QParams | None) ->
     if side.graph is not None or array.dtype.kind != "f" or other.dtype.kind not in "iub":
         return array, ""
     found = whole_numbers(array, other, quant)
-    return (array, "") if found is None else (found, f"whole numbers in {array.dtype}, read as {found.dtype}")
+    if found is None:
+        return array, ""
+    note = f"whole numbers in {array.dtype}, read as {found.dtype}"
+    return found, f"{note}; low bits of large ones aren't known" if is_rounded(array) else note
 
 
 def _row(name: str, other: str, a: Array, b: Array, quant: QParams | None, tolerance: Tolerance, note: str) -> Row:

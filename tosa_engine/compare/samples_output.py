@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..text import joined
-from .output import causes, explanation, finite, first_difference, heading, largest, missing, missing_lines, sides
+from ..text import counted, joined
+from .output import (
+    causes,
+    compared_equal,
+    explanation,
+    finite,
+    first_difference,
+    heading,
+    largest,
+    missing,
+    missing_lines,
+    sides,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +31,7 @@ def text(found: SamplesComparison) -> str:
 
 def overview(found: SamplesComparison) -> list[str]:
     """What is known before causes are looked for."""
-    return [*heading(found.model, found.beyond), f"{found.samples} samples", "", *_table(found.tallies)]
+    return [*heading(found.model, found.beyond), counted(found.samples, "sample"), "", *_table(found.tallies)]
 
 
 def closing(found: SamplesComparison) -> list[str]:
@@ -65,12 +76,12 @@ def _verdict(found: SamplesComparison) -> str:
     lines = missing_lines(found.missing)
     if found.different:
         most = max(tally.differing for tally in found.different)
-        lines.append(
-            f"DIFFERENT: {len(found.different)} of {len(exact)} tensors, in up to {most} of {found.samples} samples"
-        )
+        all_of, samples = counted(len(exact), "tensor"), counted(found.samples, "sample")
+        lines.append(f"DIFFERENT: {len(found.different)} of {all_of}, in up to {most} of {samples}")
     elif exact:
-        where = f"{len(exact)} tensors in {found.samples} samples"
-        lines.append(f"{where} that were compared are equal" if lines else f"EQUAL: {where}")
+        where = f" in {counted(found.samples, 'sample')}"
+        equal = f"EQUAL: {counted(len(exact), 'tensor')}{where}"
+        lines.append(compared_equal(len(exact), where) if lines else equal)
     if real:
         worst = min(real, key=lambda t: t.worst_row.agreement.sqnr if t.worst_row.agreement else math.inf)
         assert worst.worst_row.agreement is not None
