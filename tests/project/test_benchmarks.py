@@ -335,3 +335,14 @@ def test_the_overview_of_all_networks(module: Callable[[str], ModuleType], netwo
     assert beside.cells()[1:] == ["1 ms", "2.5 ms", "peer", "2 ms", "4 ms", "0.50", "0.67"]
     assert overview.table([alone, beside])[-1] == "| **tosa, 1 networks** | | | | | | **0.50** | **0.67** |"
     assert overview.picture([alone, beside]).count("<rect") == 2
+
+
+def test_skriptnd_before_a_network_runs(module: Callable[[str], ModuleType], tmp_path: Path, capsys: Any) -> None:
+    skriptnd = module("skriptnd")
+    for name, text in (("lowered", skriptnd.chain(20)), ("first_result", skriptnd.convolution())):
+        path = tmp_path / f"{name}.sknd"
+        path.write_text(text)
+        skriptnd.WORK[name](path)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(" s, 23 operators of TOSA")
+    assert len(lines) == 2
