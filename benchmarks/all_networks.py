@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tosa_engine.graph import Graph
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[], object]
 
@@ -32,6 +34,7 @@ class Network:
     group: str
     ours: Path
     quantized: bool = False  # made integers by `quantize`
+    samples: int = 0  # random ones, where the file has no scales
     onnx: Path | None = None
     tflite: Path | None = None
     feeds: Mapping[str, Array] = field(default_factory=dict)
@@ -78,17 +81,22 @@ def repeated(array: Array, batch: int) -> Array:
     return np.concatenate([array] * batch)
 
 
+def graph_of(network: Network, scratch: Path) -> Graph:
+    """Ours: integers by `quantize` where they are wanted, bound to the shapes of the recorded case."""
+    if network.quantized:
+        made = scratch / f"{network.name.replace('/', '.')}.tosa"
+        data = ["--random", str(network.samples)] if network.samples else []
+        if code := cli.main(["quantize", str(network.ours), *data, "-q", "-o", str(made)]):
+            raise SystemExit(code)
+        return load(made)
+    shapes = {name: array.shape for name, array in network.feeds.items()}
+    options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
+    return load(network.ours, **options)
+
+
 def ours(network: Network, scratch: Path) -> Run:
     """A batch is the model's own where its samples don't meet, else as many runs at once."""
-    if network.quantized:
-        made = scratch / f"{network.name}.tosa"
-        if code := cli.main(["quantize", str(network.ours), "-q", "-o", str(made)]):
-            raise SystemExit(code)
-        graph = load(made)
-    else:
-        shapes = {name: array.shape for name, array in network.feeds.items()}
-        options: dict[str, Any] = {"shape": shapes, "constant": dict(network.constants)} if network.feeds else {}
-        graph = load(network.ours, **options)
+    graph = graph_of(network, scratch)
     session, size = Session(graph, 1, compiled=True), network.batch
     feeds = {
         port.name: network.feeds[port.name].astype(port.dtype)

@@ -170,7 +170,7 @@ def limit_to_avx2() -> list[str]:
     return ["OpenVINO"]
 
 
-def said(options: str) -> Iterator[str]:
+def said(options: str, script: str = "overview.py") -> Iterator[str]:
     """What a record has to say beside its figures."""
     here = environment()
     yield f"{here['date']}, {here['processor']}, Python {here['python']}, load {here['load_average']}."
@@ -179,7 +179,7 @@ def said(options: str) -> Iterator[str]:
             yield f"{package} {metadata.version(package)}."
         except metadata.PackageNotFoundError:
             yield f"{package}: not installed."
-    yield f"`python benchmarks/overview.py MODELS {options}--record`:"
+    yield f"`python benchmarks/{script} MODELS {options}--record`:"
 
 
 def best(run: Callable[[], object], times: int) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from nets import feeds_of, residual_net
 
-from tosa_engine import Session, serialize
+from tosa_engine import Session, oracle, serialize
 from tosa_engine.check import check
 
 if TYPE_CHECKING:
@@ -346,3 +346,20 @@ def test_skriptnd_before_a_network_runs(module: Callable[[str], ModuleType], tmp
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith(" s, 23 operators of TOSA")
     assert len(lines) == 2
+
+
+def test_checked_runs_of_all_networks(
+    module: Callable[[str], ModuleType], networks: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A network is equal in every way to run it; one whose kernel is wrong is a fault."""
+    checked = module("checked")
+    assert checked.main([str(networks.parent), "residual.int8"]) == 0
+    line, *_, summary = capsys.readouterr().out.splitlines()
+    assert re.match(r"tosa \| residual.int8 \| \d+ \| all agree \| \d+ \| equal \|  \| ", line)
+    assert summary.startswith("1 networks: 1 agree in every operator, 0 as far as the time went, 0 differ, ")
+    right = oracle.run_operator
+    monkeypatch.setattr(oracle, "run_operator", lambda *of: [array ^ array.dtype.type(1) for array in right(*of)])
+    assert checked.main([str(networks.parent), "tosa"]) == 1
+    assert "kernel and oracle of " in capsys.readouterr().out
+    assert checked.relative(np.array([1.0, np.inf]), np.array([2.0, np.inf])) == 0.5
+    assert checked.relative(np.array([1.0, np.nan]), np.array([2.0, 1.0])) == np.inf

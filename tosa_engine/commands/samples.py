@@ -70,7 +70,7 @@ def samples_of(args: argparse.Namespace, graph: Graph, *, integers: bool = False
     inputs = graph.inputs
     if args.random:
         warn(["random numbers say nothing about the ranges of real data"])
-        return RandomSamples(args.random, args.seed, inputs, _rows_of_indices(graph))
+        return RandomSamples(args.random, args.seed, inputs, rows_of_indices(graph))
     if not is_image_folder(args.data):
         if given := _picture_flags(args):
             raise UsageError(f"{' and '.join(given)}: '{args.data}' is no folder of pictures")
@@ -91,7 +91,7 @@ def _picture_flags(args: argparse.Namespace) -> list[str]:
     return [f"--image-{name}" for name in names if getattr(args, f"image_{name}") is not None]
 
 
-def _rows_of_indices(graph: Graph) -> dict[str, int]:
+def rows_of_indices(graph: Graph) -> dict[str, int]:
     """Of inputs that number the rows of a GATHER, as they are or reshaped: how many rows there are."""
     block, found = graph.main, dict[str, int]()
     stands_for = {name: name for name in block.inputs}
