@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 from functools import lru_cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -59,12 +59,17 @@ def _user_cache() -> Path:
 def _key() -> str:
     import llvmlite.binding
 
+    numba = find_spec("numba")  # which isn't imported, nor what finds the versions of packages: 20 ms
+    assert numba is not None
+    assert numba.origin is not None
+
     digest = hashlib.sha256()
     package = Path(__file__).resolve().parents[2]
     for source in sorted([*(package / "kernels").rglob("*.py"), *(package / "numerics").glob("*.py")]):
         digest.update(source.relative_to(package).as_posix().encode())
         digest.update(source.read_bytes())
-    versions = (version("numba"), version("llvmlite"), sys.version, platform.machine())
+    digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
+    versions = (llvmlite.__version__, sys.version, platform.machine())
     digest.update(repr((versions, llvmlite.binding.get_host_cpu_name(), sorted(features()))).encode())
     return digest.hexdigest()[:20]
 

@@ -44,20 +44,32 @@ class Target:
 
 @dataclass(frozen=True)
 class FloatTile:
-    """`rows` times `panels` panels; values are in the order row, vector. `written` is the format of results."""
+    """`rows` times `panels` panels, the last one's first half alone where it is `half`; values are in the order row,
+    vector. `written` is the format of results.
+    """
 
     simd: Variant
     rows: int
     panels: int
+    half: bool = False
     written: str = "fp32"
 
     @property
-    def vectors(self) -> int:
-        return self.panels * NR // self.simd.lanes
+    def columns(self) -> int:
+        return self.panels * NR - self.half * NR // 2
 
     @property
-    def kind(self) -> Type:
-        return e.vector(e.FLOAT, self.simd.lanes)
+    def starts(self) -> list[int]:
+        """The first column of each vector."""
+        return list(range(0, self.columns, self.simd.lanes))
+
+    @property
+    def vectors(self) -> int:
+        return len(self.starts)
+
+    def kind(self, start: int) -> Type:
+        """Of the vector that begins with a column."""
+        return e.vector(e.FLOAT, min(self.simd.lanes, self.columns - start))
 
     def sums(
         self, builder: Builder, a: Value, starts: Value, b: Value, size: Value, pitch: Value, offsets: Value,
@@ -68,11 +80,8 @@ class FloatTile:
         """
         first = [builder.load(builder.gep(starts, [e.I64(r)])) for r in range(self.rows)]
         lefts = [builder.gep(a, [row]) for row in first]
-        per_panel = NR // self.simd.lanes
-        columns = []
-        for v in range(self.vectors):
-            panel, lane = v // per_panel, v % per_panel * self.simd.lanes
-            columns.append(builder.gep(b, [builder.add(builder.mul(size, e.I64(panel)), e.I64(lane))]))
+        places = [builder.add(builder.mul(size, e.I64(start // NR)), e.I64(start % NR)) for start in self.starts]
+        columns = [builder.gep(b, [place]) for place in places]
 
         def run(i: Value, totals: list[Value]) -> list[Value]:
             offset = builder.load(builder.gep(offsets, [i]))
@@ -93,60 +102,66 @@ class FloatTile:
 
             return body
 
-        clear = ir.Constant(self.kind, [0.0] * self.simd.lanes)
-        return e.loop(builder, e.I64(0), runs, 1, [clear] * (self.rows * self.vectors), run)[1]
+        clear = [ir.Constant(kind, [0.0] * kind.count) for kind in map(self.kind, self.starts)]
+        return e.loop(builder, e.I64(0), runs, 1, clear * self.rows, run)[1]
 
     def _step(
         self, builder: Builder, lefts: Sequence[Value], columns: Sequence[Value], k: Value, at: Value,
         totals: list[Value],
     ) -> list[Value]:  # fmt: skip
-        loaded = [e.load(builder, column, at, self.kind, WIDTH) for column in columns]
+        kinds = [self.kind(start) for start in self.starts]
+        loaded = [e.load(builder, column, at, kind, WIDTH) for column, kind in zip(columns, kinds, strict=True)]
         new = []
         for r, left in enumerate(lefts):
-            value = e.spread(builder, builder.load(builder.gep(left, [k])), self.simd.lanes)
+            value = builder.load(builder.gep(left, [k]))
+            across = {lanes: e.spread(builder, value, lanes) for lanes in dict.fromkeys(kind.count for kind in kinds)}
             mine = totals[r * self.vectors : (r + 1) * self.vectors]
-            new += [fma(builder, value, column, t) for t, column in zip(mine, loaded, strict=True)]
+            new += [fma(builder, across[t.type.count], column, t) for t, column in zip(mine, loaded, strict=True)]
         return new
 
     def store(self, builder: Builder, sums: Sequence[Value], target: Target) -> None:
         """The sums plus bias, clipped; whole vectors where all columns count."""
-        lanes = self.simd.lanes
-        low, high = (e.spread(builder, builder.load(builder.gep(target.limits, [e.I64(i)])), lanes) for i in range(2))
+        least, most = (builder.load(builder.gep(target.limits, [e.I64(i)])) for i in range(2))
+        sizes = [self.kind(start).count for start in self.starts]
+        widths = dict.fromkeys(sizes)
+        bounds = {lanes: (e.spread(builder, least, lanes), e.spread(builder, most, lanes)) for lanes in widths}
         biases = [
-            e.load(builder, target.bias, builder.add(target.channel, e.I64(v * lanes)), self.kind, WIDTH)
-            for v in range(self.vectors)
+            e.load(builder, target.bias, builder.add(target.channel, e.I64(start)), self.kind(start), WIDTH)
+            for start in self.starts
         ]
 
         def rows(masks: list[Value] | None) -> None:
             for r in range(self.rows):
                 with builder.if_then(builder.icmp_signed(">", target.count, e.I64(r))):
-                    row = zip(sums[r * self.vectors : (r + 1) * self.vectors], biases, strict=True)
+                    row = zip(sums[r * self.vectors : (r + 1) * self.vectors], biases, sizes, strict=True)
                     values = [
-                        finished(builder, builder.fadd(total, bias), low, high, self.written) for total, bias in row
+                        finished(builder, builder.fadd(total, bias), *bounds[lanes], self.written)
+                        for total, bias, lanes in row
                     ]
                     self._store_row(builder, values, r, target, masks)
 
-        whole = builder.icmp_signed(">=", target.columns, e.I64(self.panels * NR))
+        whole = builder.icmp_signed(">=", target.columns, e.I64(self.columns))
         with builder.if_else(whole) as (then, otherwise):
             with then:
                 rows(None)
             with otherwise:
-                rests = [builder.sub(target.columns, e.I64(v * lanes)) for v in range(self.vectors)]
-                rows([e.first_lanes(builder, rest, lanes) for rest in rests])
+                rests = [builder.sub(target.columns, e.I64(start)) for start in self.starts]
+                rows([e.first_lanes(builder, rest, lanes) for rest, lanes in zip(rests, sizes, strict=True)])
 
     def _store_row(
         self, builder: Builder, values: list[Value], r: int, target: Target, masks: list[Value] | None
     ) -> None:
         to = builder.add(target.to, builder.mul(target.stride, e.I64(r)))
         for v, value in enumerate(values):
-            at = builder.add(to, e.I64(v * self.simd.lanes))
+            at = builder.add(to, e.I64(self.starts[v]))
             store(builder, value, target.out, at, None if masks is None else masks[v])
 
 
-def shapes(simd: Variant) -> list[tuple[int, int]]:
-    """Rows and panels of the tiles that there are."""
-    found = [(rows, panels) for rows in (simd.rows, simd.few) for panels in range(1, simd.panels + 1)]
-    return [*found, (1, 1), (1, PANELS_OF_ONE)]
+def shapes(simd: Variant) -> list[tuple[int, int, bool]]:
+    """Rows and panels of the tiles that there are, and whether the last panel is a half."""
+    across = range(1, simd.panels + 1)
+    found = [(rows, panels, False) for rows in (simd.rows, simd.few) for panels in across]
+    return [*found, *((simd.rows, panels, True) for panels in across), (1, 1, False), (1, PANELS_OF_ONE, False)]
 
 
 def _make_tile() -> Compiled:
@@ -181,9 +196,12 @@ def _make_tile() -> Compiled:
                 pointer(context, builder, kinds[15], args[15]),
                 *args[16:],
             )
+            unused = builder.sub(builder.mul(args[2], e.I64(NR)), args[19])
+            full = builder.icmp_signed("==", args[1], e.I64(simd.variant.rows))
+            half = builder.and_(full, builder.icmp_signed(">=", unused, e.I64(NR // 2)))
             for shape in shapes(simd.variant):
-                chosen = [builder.icmp_signed("==", args[i], e.I64(shape[i - 1])) for i in (1, 2)]
-                with builder.if_then(builder.and_(*chosen)):
+                chosen = builder.and_(*[builder.icmp_signed("==", args[i], e.I64(shape[i - 1])) for i in (1, 2)])
+                with builder.if_then(builder.and_(chosen, half if shape[2] else builder.not_(half))):
                     made = FloatTile(simd.variant, *shape, format_of(kinds[15]))
                     made.store(builder, made.sums(builder, *operands), Target(*places))
             return context.get_dummy_value()

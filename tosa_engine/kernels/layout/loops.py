@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ...types import Array
 
 COLUMNS = 8  # elements that a transposition reads at once
+LINE = 8  # words of a short run that are copied at once
+SHORT = 64  # words of a run for which a loop of its own would take longer than the copy
 START, AXES = 2, 3  # of a geometry: two first positions, then size, stride of the input and stride of the output
 
 
@@ -32,6 +34,29 @@ def copy_run(x: Array, source: int, step: int, out: Array, to: int, pace: int, c
     else:
         for i in range(count):
             out[to + i * pace] = x[source + i * step]
+
+
+@inline
+def copy_lines(x: Array, source: int, out: Array, to: int, count: int) -> None:
+    """Whole lines of neighbours."""
+    for i in range(0, count, LINE):
+        line, target = x[source + i : source + i + LINE], out[to + i : to + i + LINE]
+        a, b, c, d, e, f, g, h = line[0], line[1], line[2], line[3], line[4], line[5], line[6], line[7]
+        target[0], target[1], target[2], target[3] = a, b, c, d
+        target[4], target[5], target[6], target[7] = e, f, g, h
+
+
+@inline
+def unweave(x: Array, source: int, out: Array, to: int, pace: int, count: int) -> None:
+    """A row of fours becomes four rows, `pace` from each other: pixels of four channels become planes."""
+    line = x[source : source + 4 * count]
+    a, b = out[to : to + count], out[to + pace : to + pace + count]
+    c, d = out[to + 2 * pace : to + 2 * pace + count], out[to + 3 * pace : to + 3 * pace + count]
+    for i in range(count):
+        a[i] = line[4 * i]
+        b[i] = line[4 * i + 1]
+        c[i] = line[4 * i + 2]
+        d[i] = line[4 * i + 3]
 
 
 @inline
@@ -78,6 +103,9 @@ def copy(x: Array, g: Array, out: Array, low: int, high: int) -> int:
         while high - low >= COLUMNS:
             columns(x, g[0] + low, step, out, g[1] + low * g[START + 2], g[START + 2], count)
             low += COLUMNS
+        if high - low == 4 and step == 4:
+            unweave(x, g[0] + low, out, g[1] + low * g[START + 2], g[START + 2], count)
+            low = high
     for unit in range(low, high):
         for plane in range(planes):
             source, to, rest = g[0] + unit * g[START + 1], g[1] + unit * g[START + 2], plane
@@ -89,8 +117,18 @@ def copy(x: Array, g: Array, out: Array, low: int, high: int) -> int:
             if rows == 3 and row_pace == 1 and step == 1 and pace == 3:
                 weave(x, source, row_step, out, to, count)
                 continue
-            for row in range(rows):
+            row = 0
+            if row_step == 1 and step > 1 and pace == 1:
+                while rows - row >= COLUMNS:
+                    columns(x, source + row, step, out, to + row * row_pace, row_pace, count)
+                    row += COLUMNS
+            if step == 1 and pace == 1 and count <= SHORT and count % LINE == 0:
+                while row < rows:
+                    copy_lines(x, source + row * row_step, out, to + row * row_pace, count)
+                    row += 1
+            while row < rows:
                 copy_run(x, source + row * row_step, step, out, to + row * row_pace, pace, count)
+                row += 1
     return -1
 
 

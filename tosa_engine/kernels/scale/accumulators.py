@@ -205,6 +205,30 @@ def emit_store(builder: Builder, value: Value, out: Value, to: Value, bits: int,
     builder.call(e.declare(builder, kind, name), [value, target, e.I32(bits // 8), mask])
 
 
+def emit_first_bytes(builder: Builder, value: Value, target: Value, count: Value) -> None:
+    """The first `count` lanes of a vector as bytes, without a mask; all of them where there are fewer."""
+    lanes = value.type.count
+    word = ir.IntType(I8_BITS * lanes)
+    rest = builder.bitcast(builder.trunc(value, e.vector(e.I8, lanes)), word)
+
+    def put(part: Value) -> None:
+        builder.store(part, builder.bitcast(target, part.type.as_pointer())).align = 1
+
+    with builder.if_else(builder.icmp_signed(">=", count, e.I64(lanes))) as (then, otherwise):
+        with then:
+            put(rest)
+        with otherwise:
+            count = builder.select(builder.icmp_signed("<", count, e.I64(0)), e.I64(0), count)
+            size = lanes // 2
+            while size:
+                chosen = builder.icmp_unsigned("!=", builder.and_(count, e.I64(size)), e.I64(0))
+                with builder.if_then(chosen):
+                    put(builder.trunc(rest, ir.IntType(I8_BITS * size)))
+                rest = builder.select(chosen, builder.lshr(rest, word(I8_BITS * size)), rest)
+                target = builder.select(chosen, builder.gep(target, [e.I64(size)]), target)
+                size //= 2
+
+
 def counted_rows(builder: Builder, rows: Value, body: Callable[[Value], None]) -> None:
     """body(r) for r < rows; rows is at least 1."""
     entry, loop, done = builder.block, builder.append_basic_block("row"), builder.append_basic_block("rows_done")

@@ -36,13 +36,14 @@ def conv2d_int8(call: Call, epilogue: Epilogue | None) -> Work:
     """CONV2D of int8 input and int8 or int4 weights, in quads where the variant has them and the weights are bytes."""
     from . import loops
 
-    weight = constant(call, "weight").astype(np.int16).reshape(call.OC, -1) - np.int16(call.weight_zp)
+    weight, zero = constant(call, "weight").reshape(call.OC, -1), call.weight_zp
     simd = variant()
     bias = per_channel_bias(call, call.OC)
-    if not ((simd.quads or simd.signed) and bool(abs(weight + 0.5).max() < 128)):
-        return conv2d_pairs(call, weight, bias, epilogue)
+    if not ((simd.quads or simd.signed) and -128 <= int(weight.min()) - zero <= int(weight.max()) - zero <= 127):
+        return conv2d_pairs(call, weight.astype(np.int16) - np.int16(zero), bias, epilogue)
+    weight = weight - np.int8(zero) if zero else weight
     offset = call.input_zp + (0 if simd.signed else 128)
-    bias = (bias - offset * weight.astype(np.int64).sum(axis=1)).astype(np.int32)
+    bias = (bias - offset * weight.sum(axis=1, dtype=np.int64)).astype(np.int32)
     if epilogue is not None and simd.masks and is_pixel(call):
         found = conv2d_pixel(call, pack_panels(weight, [0], 4, np.int8), bias, epilogue)
         if found is not None:
@@ -101,7 +102,7 @@ def conv2d_pairs(call: Call, weight: Array, bias: Array, epilogue: Epilogue | No
     g, offsets = window_geometry(call, call.IC, 1, 2)
     whole = flatten_pointwise(call, g)
     wide = call.in_t is types.i16
-    g.update({at.ZERO: call.input_zp, at.IN_PLACE: wide and whole and call.IC % 2 == 0})
+    g.update({at.ZERO: call.input_zp, at.IN_PLACE: whole and (at.COPIED if not wide else call.IC % 2 == 0)})
     forms = loops.conv_pairs_int16 if wide else loops.conv_pairs
     return conv2d_tiled(call, g, pack_panels(weight, offsets, 2, np.int16), bias, epilogue, forms)
 
@@ -124,7 +125,7 @@ def conv2d_tiled(
         return Loop(loop, simd, x, b, shape, distances, *scaling, out)
 
     elements, starts = buffer_sizes(g)
-    elements = 64 if g[at.IN_PLACE] else elements
+    elements = 64 if g[at.IN_PLACE] in (1, at.APART) else elements
     scratch = ((b.dtype, elements), (np.dtype(np.int64), starts), (np.dtype(np.int32), TILE))
     speed = 200 if b.dtype == np.int8 else 60  # products per nanosecond
     cost = call.macs / speed + 0.15 * call.N * call.OH * call.OW * call.OC

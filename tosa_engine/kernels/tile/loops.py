@@ -20,6 +20,7 @@ from .geometry import (  # fmt: skip
     BLOCK,
     BLOCKS,
     CHANNELS,
+    COPIED,
     CUT,
     DEPTH,
     FIRST_X,
@@ -183,6 +184,9 @@ def _conv(tiles: Compiled, width: int, source_of: Compiled) -> Compiled:
             if unit == low or group == 0:
                 if g[IN_PLACE] == APART:
                     starts_apart(g, image, first, lines, rows)
+                elif g[IN_PLACE] == COPIED:
+                    convert(x[first * g[PITCH] : (first + lines) * g[PITCH]], g[ZERO], a[: lines * g[PITCH]])
+                    straight(0, g[PITCH], pixels, rows)
                 elif g[IN_PLACE] != 0:
                     straight(first * g[PITCH], g[PITCH], pixels, rows)
                 else:

@@ -167,7 +167,7 @@ def _scaled(kind: str, plain: Compiled, how: str, terms: bool = False) -> Compil
         """
         full, few = rows_of(simd), few_of(simd)
         fused = native(simd) and (always or limits[HIGH_WORDS] != 0) and pixels >= few
-        fused = fused and (masks(simd) or columns == panels * NR)
+        fused = fused and (masks(simd) or columns == panels * NR or out.itemsize == 1)
         done = 0
         while done < pixels:
             count = full if pixels - done >= full else few

@@ -137,22 +137,39 @@ class Tile:
 
     def store_scaled(self, builder: Builder, sums: list[Value], target: Target) -> None:
         """out[to + row * stride + panel * NR + j] = the accumulators, scaled and clipped."""
-        lanes = self.simd.lanes
+        if target.bits != 8:
+            self._store_scaled(builder, sums, target)
+            return
+        if self.simd.masks:
+            self._store_bytes(builder, sums, target)
+            return
+        whole = builder.icmp_signed(">=", target.count, e.I64(self.panels * NR))
+        with builder.if_else(whole) as (then, otherwise):
+            with then:
+                self._store_bytes(builder, sums, target)
+            with otherwise:
+                self._store_scaled(builder, sums, target, in_part=True)
+
+    def _store_bytes(self, builder: Builder, sums: list[Value], target: Target) -> None:
+        """Saturated at once where that is the clip."""
         if target.e64 is not None:
-            self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
+            self._store_scaled(builder, sums, target)
             return
         flags = builder.load(builder.gep(target.limits, [e.I64(SATURATES)]))
-        if target.bits != 8:
-            self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
-            return
         with builder.if_else(builder.icmp_unsigned("!=", flags, e.I64(0))) as (then, otherwise):
             with then:
-                self._store_scaled(builder, sums, target, scale.saturated(lanes))
+                self._store_scaled(builder, sums, target, saturates=True)
             with otherwise:
-                self._store_scaled(builder, sums, target, scale.bounds_of(builder, target.limits, lanes))
+                self._store_scaled(builder, sums, target)
 
-    def _store_scaled(self, builder: Builder, sums: list[Value], target: Target, bounds: Sequence[Value]) -> None:
+    def _store_scaled(
+        self, builder: Builder, sums: list[Value], target: Target, *, saturates: bool = False, in_part: bool = False
+    ) -> None:
+        """`saturates`: the bounds are those of int8. `in_part`: of units without masks, bytes of the columns that there
+        are.
+        """
         lanes, words = self.simd.lanes, target.how == ANY
+        bounds = scale.saturated(lanes) if saturates else scale.bounds_of(builder, target.limits, lanes)
         emit: Callable[..., Value] = scale.emit_in_words
         if not words:
             emit = partial(scale.emit_in_high_words, double=target.how == ROUNDED)
@@ -167,7 +184,10 @@ class Tile:
                     value = sums[(row * self.panels + panel) * self.parts + part]
                     value = emit(builder, value, found, bounds, biased=True)
                     at = builder.add(builder.add(target.to, e.I64(shift)), builder.mul(target.stride, e.I64(row)))
-                    scale.emit_store(builder, value, target.out, at, target.bits, mask)
+                    if in_part:
+                        scale.emit_first_bytes(builder, value, builder.gep(target.out, [at]), rest)
+                    else:
+                        scale.emit_store(builder, value, target.out, at, target.bits, mask)
 
     def _place(self, i: int) -> tuple[int, int, int]:
         row, rest = divmod(i, self.panels * self.parts)

@@ -134,8 +134,9 @@ def panels_of_runs(weight: Array, runs: int, group: int, dtype: type) -> Array:
     steps, panels = -(-run // group), -(-channels // NR)
     padded = np.zeros((panels * NR, runs, steps * group), dtype)
     padded[:channels, :, :run] = weight.reshape(channels, runs, run)
-    packed = aligned(padded.size, dtype)
-    packed[:] = padded.reshape(panels, NR, runs * steps, group).transpose(0, 2, 1, 3).reshape(-1)
+    packed, word = aligned(padded.size, dtype), f"i{group * padded.itemsize}"
+    words = packed.view(word).reshape(panels, runs * steps, NR)
+    words[...] = padded.view(word).reshape(panels, NR, runs * steps).transpose(0, 2, 1)
     return packed
 
 

@@ -62,8 +62,15 @@ AT_ONCE: Final = 4  # chunks of input channels whose weights are transformed at 
 
 
 def weights_of(call: Call) -> Array:
-    """[OC, 3, 3, IC] without the zero point."""
-    return np.asarray(constant(call, "weight").astype(np.int64) - call.weight_zp)
+    """[OC, 3, 3, IC] without the zero point: bytes as they are, or int16."""
+    weight = constant(call, "weight")
+    return weight.astype(np.int16) - np.int16(call.weight_zp) if call.weight_zp else weight
+
+
+def ends_of_weights(call: Call) -> tuple[int, int]:
+    """The least and the greatest weight without the zero point."""
+    weight = constant(call, "weight")
+    return int(weight.min()) - call.weight_zp, int(weight.max()) - call.weight_zp
 
 
 def bounds(call: Call) -> tuple[Array, Array]:
@@ -75,7 +82,7 @@ def bounds(call: Call) -> tuple[Array, Array]:
         low, high = (np.broadcast_to(end, call.OC) for end in proved)
         return low, high
     ends = call.in_t.minimum - call.input_zp, call.in_t.maximum - call.input_zp
-    low, high = (weights_of(call).reshape(call.OC, -1) * end for end in ends)
+    low, high = (weights_of(call).astype(np.int64).reshape(call.OC, -1) * end for end in ends)
     return np.minimum(low, high).sum(axis=1), np.maximum(low, high).sum(axis=1)
 
 
@@ -83,8 +90,8 @@ def suits(call: Call) -> bool:
     """Whether the transform is exact for this CONV2D."""
     if (call.KH, call.KW, *call.stride, *call.dilation) != (3, 3, 1, 1, 1, 1):
         return False
-    low, high = bounds(call)
-    return int((high - low).max()) < WIDEST and int(np.abs(weights_of(call)).max()) <= LARGEST
+    (low, high), (least, most) = bounds(call), ends_of_weights(call)
+    return int((high - low).max()) < WIDEST and max(-least, most) <= LARGEST
 
 
 def chosen(call: Call) -> bool:
@@ -127,15 +134,6 @@ def points_along(length: int) -> int:
     return tiles * (at.WINDOW - 1) + whole
 
 
-def in_panels(values: Array, columns: int, dtype: type) -> Array:
-    """[n, IC, OC] as [n, pair of input channels, panel, columns, 2], filled up with zeros."""
-    n, IC, OC = values.shape
-    depth, panels = -(-IC // at.CHUNK) * at.CHUNK, -(-OC // columns)
-    padded: Array = np.zeros((n, depth, panels * columns), dtype)
-    padded[:, :IC, :OC] = values
-    return padded.reshape(n, depth // 2, 2, panels, columns).transpose(0, 1, 3, 4, 2)
-
-
 def for_few(taps: Array) -> Array:
     """[vector, pair, tap, lanes, 2] as [vector, pair, TAPS * lanes * 2]: the first and the last row of taps side by
     side, column by column; then the first and the second tap of the middle row side by side, and the third.
@@ -153,19 +151,24 @@ def pack_weights(weight: Array, columns: int, lanes: int, *, late: bool, few: bo
     transformed `late`, the taps in another order where that is for a `few` tiles; otherwise G g G^T for each pair of
     channels, as [panel, point, pair, columns, 2] of int16.
     """
+    OC, _, _, IC = weight.shape
+    depth, padded = -(-IC // at.CHUNK) * at.CHUNK, -(-OC // columns) * columns
+    taps = weight.reshape(OC, at.TAPS, IC)
     if late:
-        taps = weight.transpose(1, 2, 3, 0).reshape(at.TAPS, weight.shape[3], weight.shape[0])
-        padded = np.zeros((*taps.shape[:2], -(-taps.shape[2] // columns) * columns), np.int8)
-        padded[:, :, : taps.shape[2]] = taps
-        found = in_panels(padded, lanes, np.int8).transpose(2, 1, 0, 3, 4)
-        found = for_few(found) if few else found
+        laid = np.zeros((padded, at.TAPS, depth), np.int8)
+        laid[:OC, :, :IC] = taps
+        pairs: Array = laid.view(np.int16).reshape(-1, lanes, at.TAPS, depth // 2).transpose(0, 3, 2, 1)
     else:
-        lines = np.einsum("ik,oklc->oilc", G, weight)
-        points = np.einsum("jl,oilc->ijco", G, lines).reshape(at.POINTS, weight.shape[3], weight.shape[0])
-        found = in_panels(points, columns, np.int16).transpose(2, 0, 1, 3, 4)
-    packed = aligned(found.size, found.dtype)
-    packed[:] = found.reshape(-1)
-    return packed
+        lines = taps.transpose(1, 0, 2).reshape(at.TAPS, -1).astype(np.float32)  # all sums are exact
+        points = np.zeros((at.POINTS, padded, depth), np.int16)
+        points[:, :OC, :IC] = (np.kron(G, G).astype(np.float32) @ lines).reshape(at.POINTS, OC, IC)
+        pairs = points.view(np.int32).reshape(at.POINTS, -1, columns, depth // 2).transpose(1, 0, 3, 2)
+    packed = aligned(pairs.size, pairs.dtype)
+    packed.reshape(pairs.shape)[...] = pairs
+    found = packed.view(np.int8 if late else np.int16)
+    if few:
+        found[:] = for_few(found.reshape(*pairs.shape, 2)).reshape(-1)
+    return found
 
 
 def sizes(call: Call, simd: Variant) -> Array:
@@ -200,8 +203,8 @@ def sizes(call: Call, simd: Variant) -> Array:
 
 def is_late(call: Call, chunks: int) -> bool:
     """Whether weights (of so many chunks for all output channels) are too large to be kept transformed."""
-    weight = weights_of(call)
-    in_bytes = weight.min() >= -128 and weight.max() <= 127
+    least, most = ends_of_weights(call)
+    in_bytes = least >= -128 and most <= 127
     return bool(2 * at.POINTS * at.CHUNK * chunks > KEPT and in_bytes)
 
 
