@@ -43,6 +43,9 @@ class Gate:
                 return False
         return True
 
+    def check(self) -> None:
+        """Raise UsageError where nothing is let through any more."""
+
 
 class Closed:
     """The gate of a session that is closed."""
@@ -51,6 +54,9 @@ class Closed:
 
     def lets(self, feeds: object) -> bool:
         raise UsageError("this session is closed")
+
+    def check(self) -> None:
+        self.lets(None)
 
 
 def check_named(inputs: Sequence[Tensor], feeds: object) -> None:

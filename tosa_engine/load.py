@@ -28,11 +28,13 @@ _known: Final[WeakValueDictionary[bytes, Array]] = WeakValueDictionary()
 _lock: Final = threading.Lock()
 
 
-def load(path: str | os.PathLike[str] | bytes | BinaryIO, *, name: str = "", **options: Any) -> Graph:
+def load(
+    path: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO, *, name: str = "", **options: Any
+) -> Graph:
     """The graph of a model of any of `tosa_engine.formats`, whose `options` of opening are taken by name.
 
     Bytes, and a file that is open for reading them, are read as a file called `name` would be; those of a `.tosa` file
-    need no name.
+    need no name, an open file has its own.
 
     The model's own quantization is applied: its QParams are on the tensors, stored codes become real numbers.
 
@@ -42,7 +44,7 @@ def load(path: str | os.PathLike[str] | bytes | BinaryIO, *, name: str = "", **o
     if isinstance(path, (str, os.PathLike)):
         graph = open_model(path, **options).graph()
     else:
-        graph = _of_bytes(path if isinstance(path, bytes) else path.read(), name, options)
+        graph = _of_bytes(*_content(path, name), options)
     for _, block in graph.blocks():
         for tensor in block.tensors.values():
             if tensor.data is not None and tensor.data.nbytes >= LEAST_BYTES:
@@ -50,11 +52,21 @@ def load(path: str | os.PathLike[str] | bytes | BinaryIO, *, name: str = "", **o
     return graph
 
 
-def _of_bytes(content: object, name: str, options: dict[str, Any]) -> Graph:
-    """Raises UsageError where neither the bytes nor a name tell the format."""
-    if not isinstance(content, bytes):
+def _content(given: object, name: str) -> tuple[bytes, str]:
+    """Bytes, and the name that they go by. Raises UsageError for what isn't a model."""
+    read = getattr(given, "read", None)
+    content = given if read is None else read()
+    if not isinstance(content, (bytes, bytearray, memoryview)):
         raise UsageError(f"a model is a path, bytes or a file open for bytes; got a {type(content).__name__}")
-    name = name or ("model.tosa" if content[4:8] == TOSA else "")
+    if not name and bytes(content[4:8]) == TOSA:
+        name = "model.tosa"
+    own = getattr(given, "name", "")
+    own = os.path.basename(own) if isinstance(own, str) else ""
+    return bytes(content), name or (own if "." in own else "")
+
+
+def _of_bytes(content: bytes, name: str, options: dict[str, Any]) -> Graph:
+    """Raises UsageError where neither the bytes nor a name tell the format."""
     if not name or name != os.path.basename(name):
         raise UsageError(
             "bytes don't tell the format of a model; a name of its file does, as in load(..., name='x.onnx')"

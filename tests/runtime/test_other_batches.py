@@ -14,8 +14,8 @@ from nets import Net, feeds_of
 from tosa_engine import Session
 from tosa_engine.errors import DataError, UsageError
 from tosa_engine.load import load
-from tosa_engine.serialize import tosa_to_bytes
-from tosa_engine.types import i8, i32
+from tosa_engine.serialize import json_to_text, tosa_to_bytes
+from tosa_engine.types import fp32, i8, i32
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +70,15 @@ def test_the_names_of_onnx_runtime() -> None:
     assert [port.name for port in session.get_inputs()] == ["x"]
     assert [port.shape for port in session.get_outputs()] == [(1, 5, 5, 4)]
     feeds = feeds_of(session.graph, 1)
-    (found,) = session.run(output_names=["y"], input_feed=feeds)
-    assert found.tobytes() == session.run(None, feeds)[0].tobytes()
-    assert repr(session) == "<Session x i8[1, 5, 5, 3] -> y i32[1, 5, 5, 4], 1 threads>"
+    wanted = session.run(None, feeds)[0].tobytes()
+    for names in (["y"], ("y",), []):
+        (found,) = session.run(output_names=names, input_feed=feeds)
+        assert found.tobytes() == wanted
+    assert repr(session) == "<Session x i8[1, 5, 5, 3] -> y i32[1, 5, 5, 4], 1 thread>"
+    assert [port.type for port in (*session.get_inputs(), *session.get_outputs())] == ["tensor(int8)", "tensor(int32)"]
+    net = Net()
+    floats = Session(net.done(net.op("ABS", "y", fp32, net.input("x", fp32, 2))), 1)
+    assert floats.get_inputs()[0].type == "tensor(float)"
 
 
 def test_copies_run_alike() -> None:
@@ -86,14 +92,26 @@ def test_a_closed_session_says_so() -> None:
     with Session(convolution(), 1) as session:
         feeds = feeds_of(session.graph, 1)
         session.run(None, feeds)
-    with pytest.raises(UsageError, match="this session is closed"):
-        session.run(None, feeds)
+    stacked = {"x": feeds["x"][None]}
+    for run in (
+        lambda: session.run(None, feeds), lambda: session.run(["y"], feeds), lambda: session.run_real(None, feeds),
+        lambda: session.run_each(None, stacked), lambda: session.profile(feeds), session.plan,
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="this session is closed"):
+            run()
 
 
 def test_bytes_and_open_files(tmp_path: Path) -> None:
     content = tosa_to_bytes(convolution())
     assert [port.name for port in Session(content, 1).inputs] == ["x"]
-    assert [port.name for port in Session(io.BytesIO(content), 1).inputs] == ["x"]
+    for given in (bytearray(content), memoryview(content), io.BytesIO(content)):
+        assert [port.name for port in Session(given, 1).inputs] == ["x"]
+    (tmp_path / "net.tosa").write_bytes(content)
+    (tmp_path / "net.tosa.part").write_bytes(content)
+    (tmp_path / "net.json").write_text(json_to_text(convolution()))
+    for file in ("net.tosa", "net.tosa.part", "net.json"):
+        with (tmp_path / file).open("rb") as opened:
+            assert [port.name for port in Session(opened, 1).inputs] == ["x"]
     assert [tensor.name for tensor in load(content, name="net.tosa").inputs] == ["x"]
     for wrong in (b"", b"no model", b"\0" * 99):
         with pytest.raises(UsageError, match="bytes don't tell the format"):
@@ -102,3 +120,5 @@ def test_bytes_and_open_files(tmp_path: Path) -> None:
         load(content, name="../net.tosa")
     with pytest.raises(UsageError, match="got a str"):
         load(io.StringIO("no bytes"))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a model is a path, bytes or a file open for bytes; got a NoneType"):
+        load(None)  # type: ignore[arg-type]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..graph import QParams, Tensor
     from ..types import DType, Shape
+
+
+SPELLED: Final = {"float32": "float", "float64": "double"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,11 @@ class Port:
     tosa_type: DType
     unsigned: bool = False
     quant: QParams | None = None
+
+    @property
+    def type(self) -> str:
+        """The type of its arrays as ONNX Runtime says it, `tensor(int8)`; float32 is `tensor(float)`."""
+        return f"tensor({SPELLED.get(self.dtype.name, self.dtype.name)})"
 
 
 def port_of(tensor: Tensor, unsigned: set[str]) -> Port:

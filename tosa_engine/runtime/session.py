@@ -25,6 +25,7 @@ from ..plan.batch import in_part
 from ..probe import Probe, name_of, select
 from ..state import SessionVariables
 from ..target import Target
+from ..text import counted
 from .batches import OtherBatches
 from .deadline import limited
 from .first import first_runs
@@ -80,7 +81,7 @@ class Session:
 
     def __init__(
         self,
-        path_or_graph: str | os.PathLike[str] | bytes | BinaryIO | Graph,
+        path_or_graph: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Graph,
         threads: int | None = None,
         *,
         target: Target | None = None,
@@ -126,7 +127,7 @@ class Session:
         input_feed: Mapping[str, Array],
         probes: Sequence[Watcher] | None = None,
     ) -> list[Array]:
-        """Outputs as new arrays, in the order of `output_names` (None: all, in the graph's order).
+        """Outputs as new arrays, in the order of `output_names` (None or none: all, in the graph's order).
 
         Args:
             output_names: names of graph outputs.
@@ -143,11 +144,17 @@ class Session:
                 Ctrl-C, which ends a run within a second.
         """
         every = isinstance(output_names, list) and output_names == self._names
-        names, feeds, free = None if every else output_names, input_feed, self._direct
+        names, free = None if every else output_names, self._direct
         if free and names is None and not probes:
-            outputs = self._run_directly(free, feeds)
+            outputs = self._run_directly(free, input_feed)
             if outputs is not None:
                 return outputs
+        return self._run_prepared(names, input_feed, probes or ())
+
+    def _run_prepared(
+        self, names: Sequence[str] | None, feeds: Mapping[str, Array], probes: Sequence[Watcher]
+    ) -> list[Array]:
+        """Outputs, by the plan for what is watched, or without compiled kernels as long as there are none."""
         fine = names is None and self._gate.lets(feeds)
         wanted = self._wanted(names)
         if not fine:
@@ -155,25 +162,30 @@ class Session:
             if other is not None:
                 return other.run(names, feeds, probes)
             self._check(wanted, feeds, self._fed)
-        if not probes and not self.checked:
-            if self._first is not None:
-                runs = self._plain_runs(self._first)
-                if runs is not None:
-                    with limited(self.time_limit):
-                        return runs.run(feeds, wanted)
+        if probes or self.checked:
+            found = self._run_watched(wanted, feeds, probes)
+        else:
+            runs = self._plain_runs(self._first) if self._first is not None else None
+            if runs is not None:
+                with limited(self.time_limit):
+                    return runs.run(feeds, wanted)
             prepared = self._planner.plain
             found = self._run(prepared, wanted, feeds, ())
             if self._gate.is_open:
                 self._direct = prepared.free_for_one_walk
-        else:
-            watched = [(probe, select(probe.tensors, self.graph)) for probe in probes or ()]
-            everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
-            keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
-            prepared = self._planner.prepared(everything.union(*(names for _, names in watched)), keeps)
-            found = self._run(prepared, wanted, feeds, watched)
         if found is None:
             raise self._violation(wanted, feeds)
         return found
+
+    def _run_watched(
+        self, wanted: list[str], feeds: Mapping[str, Array], probes: Sequence[Watcher]
+    ) -> list[Array] | None:
+        """Outputs of a run that probes look at, or that is checked; None where a REQUIRE failed."""
+        watched = [(probe, select(probe.tensors, self.graph)) for probe in probes]
+        everything = frozenset(self.graph.main.tensors) if self.checked else frozenset()
+        keeps = frozenset[str]().union(*(names for one, names in watched if isinstance(one, Probe) and one.keeps))
+        prepared = self._planner.prepared(everything.union(*(names for _, names in watched)), keeps)
+        return self._run(prepared, wanted, feeds, watched)
 
     def _run_directly(self, free: list[Blocks], feeds: Mapping[str, Array]) -> list[Array] | None:
         """All outputs, by one walk of one worker in `free` memory; None without any, or where the feeds may not fit."""
@@ -320,6 +332,7 @@ class Session:
         from .clock import Clock
         from .profile import measure
 
+        self._gate.check()
         if self.checked:
             raise UsageError("a profile of a checked session would be one of its checks")
         session = Session(self.graph, 1, target=self._target, max_memory=self.max_memory, compiled=True)
@@ -370,7 +383,7 @@ class Session:
         sides = [
             ", ".join(f"{p.name} {p.tosa_type}{list(p.shape)}" for p in side) for side in (self.inputs, self.outputs)
         ]
-        return f"<Session {sides[0] or 'nothing'} -> {sides[1]}, {self.threads} threads>"
+        return f"<Session {sides[0] or 'nothing'} -> {sides[1]}, {counted(self.threads, 'thread')}>"
 
     def state(self) -> dict[str, Array]:
         """The values of the graph's variables that were written, by name, as new arrays (specification 2.17)."""
@@ -389,7 +402,8 @@ class Session:
         self._variables.restore(self.graph, {})
 
     def plan(self, keep: frozenset[str] = frozenset()) -> Plan:
-        """The plan of runs without probes, or of runs that probe `keep`."""
+        """The plan of runs without probes, or of runs that probe `keep`. Raises UsageError when it is closed."""
+        self._gate.check()
         return self._planner.prepared(keep).plan
 
     def _check(self, wanted: list[str], feeds: Mapping[str, Array], fed: Sequence[Tensor]) -> None:
@@ -404,9 +418,11 @@ class Session:
         check_feeds(fed, feeds)
 
     def _wanted(self, names: Sequence[str] | None) -> list[str]:
+        """Raises UsageError for a session that is closed."""
+        self._gate.check()
         if isinstance(names, str):
             raise UsageError(f"names are a list of outputs, ['{names}']; got a str")
-        return self._names if names is None else list(names)
+        return list(names) if names else self._names
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, by `copy` or for another process, has the graph, the settings and the variables, and plans anew."""
