@@ -108,14 +108,15 @@ def cases(checkout: Path, suites: Sequence[str], folder: Path) -> Iterator[Case]
 
 SHORT = re.compile(
     r"check\.(?P<kind>expect_\w+?)_const\s+(?P<value>%[\w#]+),\s*(?P<data>dense<.*?>)\s*(?P<extra>\{.*?\})?\s*:\s*"
-    r"(?P<type>tensor<[^\n]*>)", re.S,
+    r"(?P<type>tensor<[^\n]*>)(?: \{(?P<allowed>[^\n]*)\})?", re.S,
 )  # fmt: skip
 GENERIC = re.compile(
     r'"check\.(?P<kind>expect_\w+?)_const"\((?P<value>%[\w#]+)\) <\{value = (?P<data>dense<.*?>) : '
     r"(?P<type>tensor<[^\n}]*>)\}> : [^\n]*", re.S,
 )  # fmt: skip
 PAIR = re.compile(
-    r"check\.(?P<kind>expect_\w+)\s+(?P<a>%[\w#]+),\s*(?P<b>%[\w#]+)\s*(?P<extra>\{.*?\})?\s*:\s*(?P<type>[^\n]*)"
+    r"check\.(?P<kind>expect_\w+)\s+(?P<a>%[\w#]+),\s*(?P<b>%[\w#]+)\s*(?P<extra>\{.*?\})?"
+    r"(?:,\s*(?P<allowed>(?:max_ulp_difference|tolerance) = [\d.]+))?\s*:\s*(?P<type>[^\n]*)"
 )
 
 
@@ -129,19 +130,23 @@ def _with_calls(text: str) -> str:
         kind, name = found["type"].strip(), f"%wanted{count}"
         return (
             f"{name} = stablehlo.constant {found['data']} : {kind}\n"
-            f"  stablehlo.custom_call @check.{found['kind']}({found['value']}, {name}) {{has_side_effect = true}} : "
+            f"  stablehlo.custom_call @check.{found['kind']}({found['value']}, {name}) {_allowed(found)} : "
             f"({kind}, {kind}) -> ()"
         )
 
     def of_pair(found: re.Match[str]) -> str:
         kinds = found["type"].strip()
-        kinds = kinds.strip("()") if "," in kinds and kinds.startswith("(") else f"{kinds}, {kinds}"
-        return (
-            f"stablehlo.custom_call @check.{found['kind']}({found['a']}, {found['b']}) {{has_side_effect = true}} : "
-            f"({kinds}) -> ()"
-        )
+        kinds = kinds.strip("()") if kinds.count("tensor<") == 2 else f"{kinds}, {kinds}"
+        call = f"@check.{found['kind']}({found['a']}, {found['b']})"
+        return f"stablehlo.custom_call {call} {_allowed(found)} : ({kinds}) -> ()"
 
     return PAIR.sub(of_pair, SHORT.sub(of_constant, GENERIC.sub(of_constant, text)))
+
+
+def _allowed(check: re.Match[str]) -> str:
+    """The attributes of a check as a custom call, with the difference that it says is allowed."""
+    told = check.groupdict().get("allowed")
+    return "{has_side_effect = true" + (f", {told}" if told else "") + "}"
 
 
 class Runner:
@@ -381,9 +386,9 @@ def _check(op: Operation, target: str, known: dict[int, np.ndarray], tolerance: 
         value, wanted = wanted, value
     array = known.get(wanted, wanted)
     if "almost" in target:
-        return Check(value, array, apart=ALMOST[tolerance])
+        return Check(value, array, apart=float(op.attributes.get("tolerance", ALMOST[tolerance])))
     if "close" in target:
-        return Check(value, array, ulps=CLOSE[tolerance])
+        return Check(value, array, ulps=float(op.attributes.get("max_ulp_difference", CLOSE[tolerance])))
     return Check(value, array)
 
 

@@ -38,8 +38,8 @@ def main() -> int:
     with reader.context, ir.Location.unknown(reader.context):
         module = reader._module(Path(path).read_bytes(), "mlir")
         request = {"unbound": int(extent)}
+        reader._rewrite(module, reader._ports(reader._entry(module), request), request)
         entry = reader._entry(module)
-        reader._rewrite(module, reader._ports(entry, request), request)
         with np.load(given) as arrays:
             kinds = [arg.type for arg in entry.regions[0].blocks[0].arguments]
             inputs = [_attribute(ir, arrays[f"i{k}"], kind) for k, kind in enumerate(kinds)]

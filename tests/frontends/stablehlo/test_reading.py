@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stablehlo_modules import graph, main, needs_jaxlib, run
+from stablehlo_modules import graph, main, needs_jaxlib, needs_newer, run
 
 from tosa_engine import load
 from tosa_engine.errors import DataError, Unsupported, UsageError
-from tosa_engine.frontends.stablehlo import reading
+from tosa_engine.frontends.stablehlo import child, reading
 from tosa_engine.frontends.stablehlo.reading import Process
 
 pytestmark = needs_jaxlib
@@ -27,15 +27,31 @@ DYNAMIC = main(
 
 
 def test_text_bytecode_hlo_and_what_jax_export_wraps_are_read_through_the_one_door(tmp_path: Path) -> None:
-    artefact = (DATA / "orders.mlirbc").read_bytes()
-    wrapped = tmp_path / "orders.jax"
+    artefact = (DATA / "cumulated.mlirbc").read_bytes()
+    wrapped = tmp_path / "cumulated.jax"
     wrapped.write_bytes(b"some fields of a flatbuffer." + len(artefact).to_bytes(4, "little") + artefact + b"more")
     shapes = [
         [(port.name, port.shape) for port in (*found.inputs, *found.outputs)]
-        for found in (load.load(wrapped), load.load(DATA / "orders.mlirbc"))
+        for found in (load.load(wrapped), load.load(DATA / "cumulated.mlirbc"))
     ]
     assert shapes[0] == shapes[1]
-    assert shapes[0][0] == ("x", (3, 9))
+    assert shapes[0][0] == ("x", (2, 10))
+
+
+@pytest.mark.parametrize("visibility", ["", "public "])
+def test_the_only_public_function_is_the_model_without_the_name_main(visibility: str) -> None:
+    (found,) = run(
+        f"""func.func {visibility}@model(%x: tensor<2xf32>) -> tensor<2xf32> {{
+%0 = call @own(%x) : (tensor<2xf32>) -> tensor<2xf32>
+return %0 : tensor<2xf32>
+}}
+func.func private @own(%x: tensor<2xf32>) -> tensor<2xf32> {{
+%0 = stablehlo.abs %x : tensor<2xf32>
+return %0 : tensor<2xf32>
+}}""",
+        np.asarray([-1, 2]),
+    )
+    assert found.tolist() == [1, 2]
 
 
 def test_places_name_tensors_and_ports() -> None:
@@ -120,16 +136,29 @@ def test_without_jaxlib_the_error_says_what_to_install(tmp_path: Path, monkeypat
     assert "jaxlib" not in sys.modules
 
 
-def test_a_reversed_scan_that_jaxlib_computes_forwards_is_refused() -> None:
-    text = main(
-        "%x: tensor<4xi32>",
-        """%i = stablehlo.constant dense<0> : tensor<i32>
+@needs_newer
+def test_a_reversed_scan_is_one_of_reversed_arrays() -> None:
+    text = """func.func @main(%x: tensor<4x2xi32>, %i: tensor<2xi32>) -> (tensor<4x2xi32>, tensor<2xi32>) {
 %out, %c = chlo.scan(%x) inits(%i) dimension=0 attributes {is_reverse = true} {
-^bb0(%a: tensor<i32>, %b: tensor<i32>):
-%s = stablehlo.add %a, %b : tensor<i32>
-stablehlo.return %s, %s : tensor<i32>, tensor<i32>
-} : (tensor<4xi32>, tensor<i32>) -> (tensor<4xi32>, tensor<i32>)""",
-        "tensor<4xi32>",
-    )
-    with pytest.raises(Unsupported, match=r"^model.mlir: a reversed chlo.scan"):
-        graph(text)
+^bb0(%a: tensor<2xi32>, %b: tensor<2xi32>):
+%s = stablehlo.add %a, %b : tensor<2xi32>
+stablehlo.return %s, %s : tensor<2xi32>, tensor<2xi32>
+} : (tensor<4x2xi32>, tensor<2xi32>) -> (tensor<4x2xi32>, tensor<2xi32>)
+return %out, %c : tensor<4x2xi32>, tensor<2xi32>
+}"""
+    found, carried = run(text, np.arange(8).reshape(4, 2), np.asarray([10, 100]))
+    assert found.tolist() == [[22, 116], [22, 115], [20, 112], [16, 107]]
+    assert carried.tolist() == [22, 116]
+
+
+def test_what_an_older_jaxlib_does_not_know_says_which_one_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jaxlib.version.__version__", "0.10.2")
+    assert child.older() == ""
+    monkeypatch.setattr("jaxlib.version.__version__", "0.6.2")
+    assert child.older() == "; jaxlib 0.10.2 may read it, this is 0.6.2"
+
+
+def test_modules_that_jaxlib_renamed_are_found_by_either_name() -> None:
+    assert child.first_of("json", ("_missing", "decoder")).__name__ == "json.decoder"
+    with pytest.raises(ImportError, match=r"^json has no module _missing$"):
+        child.first_of("json", ("_missing",))

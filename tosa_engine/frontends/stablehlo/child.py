@@ -6,6 +6,8 @@ the constants' bytes, then both. Bytes that jaxlib dies of end this process only
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import os
 import re
@@ -28,6 +30,11 @@ STORED = {
     "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
     "i4": np.int8, "ui4": np.uint8, "i2": np.int8, "ui2": np.uint8,
 }  # fmt: skip
+# modules of jaxlib by their names today and in 0.6.2, the last one for Python 3.10
+REGISTERING = ("_jax_mlir_ext", "register_jax_dialects")
+PARSING = ("_hlo", "_jax")
+TRIED = (0, 10, 2)  # the release that everything has been tried with
+NEWER = re.compile(r"custom op '.*' is unknown|failed to deserialize|unregistered operation|elements hex data size")
 NAMED = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d+:\d+|:\d+ )')
 LINE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):\d+')
 PATH = re.compile(r"(?:loc\()?(?:\"[^\"]*\"|-):(?P<line>\d+):\d+\)?:? ?(?:error: )?(?P<text>.*)", re.S)
@@ -45,14 +52,13 @@ class Reader:
     """A context of MLIR, in which modules are parsed one after the other."""
 
     def __init__(self) -> None:
-        from jaxlib.mlir import ir, passmanager
-        from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+        from jaxlib.mlir import _mlir_libs, ir, passmanager
         from jaxlib.mlir.dialects import chlo, stablehlo
 
         self.ir, self.stablehlo, self.passes = ir, stablehlo, passmanager.PassManager
         self.context = ir.Context()
         registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
+        first_of(_mlir_libs.__name__, REGISTERING).register_dialects(registry)
         self.context.append_dialect_registry(registry)
         self.context.load_all_available_dialects()
         with self.context:
@@ -77,8 +83,9 @@ class Reader:
                 module = self._module(data.split(b"// -----")[request["part"]], request["kind"])
             entry = self._entry(module)
             ports = self._ports(entry, request)
+            name = entry.name.value if ports is None else "main"  # passes of 0.6.2 leave no operation valid
             self._rewrite(module, ports, request)
-            return Dump(self.ir).module(module, entry.name.value if ports is None else "main")
+            return Dump(self.ir).module(module, name)
 
     def _module(self, data: bytes, kind: str) -> Any:
         ir = self.ir
@@ -99,13 +106,19 @@ class Reader:
         except (ir.MLIRError, ValueError, RuntimeError) as problem:
             text = said(problem)
             foreign = "unregistered dialect" in text or "not found for custom op" in text
-            raise Refused("unsupported" if foreign else "data", text) from None
+            newer = older() if NEWER.search(text) else ""
+            raise Refused("unsupported" if foreign or newer else "data", text + newer) from None
 
     def _of_hlo(self, data: bytes, kind: str) -> Any:
-        from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
+        import jaxlib
+        from jaxlib import _jax  # type: ignore[attr-defined]
 
         if kind == "hlo":
-            data = _hlo.hlo_module_from_text(data.decode("utf-8")).as_serialized_hlo_module_proto()
+            data = (
+                first_of(jaxlib.__name__, PARSING)
+                .hlo_module_from_text(data.decode("utf-8"))
+                .as_serialized_hlo_module_proto()
+            )
         text = _jax.mlir.hlo_to_stablehlo(data)
         self.context.allow_unregistered_dialects = True  # attributes and operations of 'mhlo'
         return self.ir.Module.parse(text, self.context)
@@ -113,7 +126,7 @@ class Reader:
     def _entry(self, module: Any) -> Any:
         functions = [op for op in module.body.operations if op.operation.name == "func.func"]
         named = [f for f in functions if f.name.value == "main"]
-        public = [f for f in functions if "sym_visibility" not in f.attributes]
+        public = [f for f in functions if "sym_visibility" not in f.attributes or f.visibility.value == "public"]
         found = named or public
         if not found:
             raise Refused("data", "it has no function 'main'")
@@ -198,12 +211,19 @@ class Reader:
         if QUANTIZED in str(module.operation) and not request.get("quantized"):
             passes.append("func.func(stablehlo-legalize-quantized-op-to-qdq)")
             passes.append("func.func(stablehlo-legalize-quant-to-math)")
-        passes += ["func.func(chlo-legalize-to-stablehlo)", "func.func(shape-legalize-to-stablehlo)"]
+        passes.append("func.func(chlo-legalize-to-stablehlo)")
+        self._run(module, passes)
+        passes = ["func.func(shape-legalize-to-stablehlo)"]
+        if "shape.cstr_broadcastable" in str(module.operation):  # how 0.6.2 spells out what it quantizes
+            passes = ["canonicalize", *passes, "canonicalize", "func.func(stablehlo-canonicalize-dynamism)"]
+        self._run(module, passes)
+
+    def _run(self, module: Any, passes: list[str]) -> None:
         for one in passes:
             try:
                 self.passes.parse(f"builtin.module({one})", self.context).run(module.operation)
             except (self.ir.MLIRError, ValueError, RuntimeError) as problem:
-                raise Refused("unsupported", said(problem)) from None
+                raise Refused("unsupported", said(problem) + older()) from None
 
     def _keep(self, operation: Any) -> Iterator[str]:
         """The names of all operations; those of `KEPT` become custom calls."""
@@ -212,12 +232,29 @@ class Reader:
                 for op in list(block.operations):
                     yield from self._keep(op.operation)
                     yield op.operation.name
-                    given = op.operation.attributes
-                    if op.operation.name == "chlo.scan" and "is_reverse" in given and given["is_reverse"].value:
-                        raise Refused("unsupported", "a reversed chlo.scan, which jaxlib's pass computes forwards")
+                    if op.operation.name == "chlo.scan":
+                        self._forwards(op.operation)
                     target = KEPT.get(op.operation.name)
                     if target is not None:
                         self._replace(op.operation, target)
+
+    def _forwards(self, scan: Any) -> None:
+        """A reversed chlo.scan, which jaxlib's pass computes forwards, becomes a forward one of reversed arrays."""
+        ir, given = self.ir, scan.attributes
+        if "is_reverse" not in given or not given["is_reverse"].value:
+            return
+        given["is_reverse"] = ir.BoolAttr.get(False)
+        along = {"dimensions": ir.DenseI64ArrayAttr.get([given["dimension"].value])}
+        inputs, outputs = (given[key][0] for key in ("operandSegmentSizes", "resultSegmentSizes"))
+
+        def turned(value: Any, ip: Any) -> Any:
+            return ir.Operation.create("stablehlo.reverse", [value.type], [value], along, loc=scan.location, ip=ip)
+
+        for index in range(inputs):
+            scan.operands[index] = turned(scan.operands[index], ir.InsertionPoint(scan)).result
+        for old in list(scan.results)[:outputs]:
+            made = turned(old, ir.InsertionPoint.after(scan))
+            old.replace_all_uses_except(made.result, made)
 
     def _replace(self, op: Any, target: str) -> None:
         ir = self.ir
@@ -228,6 +265,22 @@ class Reader:
         for old, new in zip(op.results, made.results, strict=True):
             old.replace_all_uses_with(new)
         op.erase()
+
+
+def older() -> str:
+    """What is said where this release of jaxlib doesn't know what a later one does."""
+    from jaxlib.version import __version__
+
+    number = tuple(int(part) for part in re.findall(r"\d+", __version__)[:3])
+    return "" if number >= TRIED else f"; jaxlib {'.'.join(map(str, TRIED))} may read it, this is {__version__}"
+
+
+def first_of(package: str, names: tuple[str, ...]) -> Any:
+    """The first of the modules that this release of jaxlib has."""
+    found = [name for name in names if importlib.util.find_spec(f"{package}.{name}") is not None]
+    if not found:
+        raise ImportError(f"{package} has no module {' or '.join(names)}")
+    return importlib.import_module(f"{package}.{found[0]}")
 
 
 def said(problem: Exception) -> str:
