@@ -10,7 +10,10 @@ import pytest
 from tests.frontends.skriptnd.same_graph import drawn
 from tosa_engine import oracle
 from tosa_engine.cli import main
+from tosa_engine.errors import UsageError
+from tosa_engine.formats import open_model
 from tosa_engine.frontends.nnef.files.dat import write_dat
+from tosa_engine.graph import QParams
 from tosa_engine.load import load
 
 PAIRS = Path(__file__).parents[4] / "shared" / "models" / "skriptnd" / "from_nnef"
@@ -142,6 +145,37 @@ def test_archives_with_hints(suffix: str, tmp_path: Path) -> None:
     assert main(["convert", str(old), "-o", str(new)]) == 0
     assert drawn(load(new)) == drawn(load(old))
     assert load(new).main.tensors["inf_"].quant is not None
+
+
+COMPOUNDS = {
+    "elu(x)": ("exp", "sub", "mul"),
+    "selu(x)": ("elu_exp", "elu_sub", "elu_mul", "elu"),
+    "gelu(x)": ("mul", "sigmoid"),
+    "silu(x)": ("sigmoid",),
+    "softplus(x)": ("exp", "add"),
+    "log2(x)": ("log",),
+    "leaky_relu(x, alpha = 0.5)": ("mul",),
+    "prelu(x, b)": ("mul",),
+    "add_n([x, k, x])": ("add_n", "add_n_add_n"),
+    "rms_pool(x, size = [1, 1, 3, 3])": ("sqr", "mean"),
+    "l1_normalization(x, axes = [1])": ("abs", "norm", "add", "max"),
+    "l2_normalization(x, axes = [1])": ("sqr", "sum_reduce", "norm", "add", "max"),
+    "local_response_normalization(x, size = [1, 3, 1, 1])": ("sqr", "power", "mul", "add", "pow"),
+}
+
+
+@pytest.mark.parametrize("invocation", COMPOUNDS)
+def test_hints_inside_of_compounds(invocation: str, tmp_path: Path) -> None:
+    """A calibrated graph.quant of the document fits the model: what is inside of operators has hints, too."""
+    old, new = model(tmp_path / "net.nnef", f"y = {invocation};"), tmp_path / "net.nnef2"
+    assert main(["convert", str(old), "-o", str(new)]) == 0
+    names = ("x", "y", *(f"y_{label}" for label in COMPOUNDS[invocation]))
+    hints = {name: QParams((0.5 + i,), (i,)) for i, name in enumerate(names)}
+    graphs = [open_model(place).graph(hints) for place in (old, new)]
+    assert drawn(graphs[1]) == drawn(graphs[0])
+    assert sum(t.quant is not None for t in graphs[1].main.tensors.values()) >= len(names)
+    with pytest.raises(UsageError, match="doesn't have: y_nothing"):
+        open_model(new).graph({"y_nothing": QParams((0.5,), (0,))})
 
 
 def test_digits(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tosa_engine.cli import main
@@ -161,6 +161,7 @@ def larger(e: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@settings(deadline=None)
 @given(st.recursive(LEAVES, larger, max_leaves=12), st.sampled_from(["branch", "draft"]))
 def test_random_expressions(e: Expression, dialect: str) -> None:
     text = ExpressionPrinter(dialect).expression(e)

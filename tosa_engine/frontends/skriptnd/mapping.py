@@ -46,7 +46,8 @@ class Mapper:
         mapped: bool = True,
     ) -> None:
         self.composed, self.composer, self.read, self.mapped = composed, composer, read, mapped
-        self.b = SkndWriter(composed.operator.text.file, quant)
+        refs = (*composed.inputs, *composed.variables, *(ref for node in composed.nodes for ref in _gives(node)))
+        self.b = SkndWriter(composed.operator.text.file, quant, {ref.name for ref in refs})
         self._updated = {old for old, new in composed.updates if new is not old}
 
     def graph(self, *, for_integers: bool = False) -> Graph:
@@ -150,7 +151,8 @@ class Mapper:
             if found is None:
                 return
             for ref, tensor in zip(outputs, found if isinstance(found, list) else [found], strict=True):
-                self._finish(ref, tensor)
+                if not self.b.has(ref):
+                    self._finish(ref, tensor)
         except Misfit as problem:
             raise instance.text.error(f"'{instance.operator.name}': {problem.message}", instance.place) from None
         except Unsupported as problem:

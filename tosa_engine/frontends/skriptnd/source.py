@@ -176,6 +176,7 @@ class SkriptndSource(Source):
             mapper = Mapper(self.composed, self.composer, found, self.read, mapped=self.mapped)
             graph = mapper.graph(for_integers=for_integers)
             sources = {t.source.name for t in graph.main.tensors.values() if t.source is not None}
+            sources |= {name.replace(".", "_") for name in sources}  # as files of NNEF 1 have them
             unknown = [name for name in found if name not in sources and name not in graph.main.tensors]
             if unknown:
                 raise UsageError(f"the quantization names tensors that {self.path} doesn't have: {', '.join(unknown)}")

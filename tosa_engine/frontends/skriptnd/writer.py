@@ -16,10 +16,10 @@ from ...lower.views import shape_of
 from ...lower.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from ...graph import QParams
-    from ...types import Array
+    from ...types import Array, Shape
     from .tensors import Instance, TensorRef
 
 FORMATS: Final = {"int": types.i32, "real": types.fp32, "bool": types.bool_}
@@ -49,8 +49,9 @@ def stored(data: Array, dtype: str, what: str) -> Array:
 class SkndWriter(Writer):
     """`begin` and `finish` enclose the operators of one instance. `values` has the tensors of what is composed."""
 
-    def __init__(self, file: str, quant: Mapping[str, QParams]) -> None:
-        self.file, self.quant = file, quant
+    def __init__(self, file: str, quant: Mapping[str, QParams], names: Container[str] = ()) -> None:
+        """`names`: those of the graph's own tensors."""
+        self.file, self.quant, self._own_names = file, quant, names
         self.graph = new_graph(file)
         super().__init__(self.graph.main)
         self.values: dict[TensorRef, Tensor] = {}
@@ -74,6 +75,10 @@ class SkndWriter(Writer):
                 raise Unsupported(f"'{ref.name}' isn't computed before it is read")
             return self._constant(ref)
         return self.values[ref]
+
+    def has(self, ref: TensorRef) -> bool:
+        """Whether a tensor has its value in the block that is written."""
+        return ref in (self._regions[-1].values if self._regions else self.values)
 
     def _constant(self, ref: TensorRef) -> Tensor:
         assert ref.data is not None
@@ -107,9 +112,26 @@ class SkndWriter(Writer):
         self.carry_back(result, self.bound)
 
     def hint(self, ref: TensorRef) -> QParams | None:
+        return self._hint(ref.name, ref.shape)
+
+    def _hint(self, name: str, shape: Shape) -> QParams | None:
+        """By the name; what is inside of operators has another one in files of NNEF 1."""
         from ..nnef.build import with_axis
 
-        return with_axis(self.quant.get(ref.name), ref.name, ref.shape)
+        plain = name.replace(".", "_")
+        found = self.quant.get(name) or (self.quant.get(plain) if plain not in self._own_names else None)
+        return with_axis(found, name, shape)
+
+    def part(self, name: str, tensor: Tensor) -> Tensor:
+        """A tensor inside of an operator: it takes this name, and its hint."""
+        if self._regions or tensor.data is not None or tensor.name in self.bound:
+            return tensor
+        self._named(tensor, self.fresh(name))
+        self.bound.add(tensor.name)
+        tensor.source = Location(self.file, self.location.line if self.location else 0, name)
+        tensor.quant = self._hint(name, shape_of(tensor))
+        self.carry_back(tensor, self.bound)
+        return tensor
 
     def _named(self, tensor: Tensor, name: str) -> None:
         producer = self.producers.get(tensor.name)
@@ -191,6 +213,10 @@ class Call:
 
     def __getitem__(self, name: str) -> Any:
         return self.instance.symbols[name]
+
+    def part(self, label: str, tensor: Tensor) -> Tensor:
+        """A tensor inside of the operator, under the label that it has in the compound of NNEF 1."""
+        return self.b.part(f"{self.instance.outputs[0].name}.{label}", tensor)
 
     def axes(self, name: str = "axes", rank: int | None = None) -> list[int]:
         """Axes from 0 on."""

@@ -157,7 +157,8 @@ class ExpressionPrinter:
 
     def _fold(self, e: Fold) -> tuple[str, int]:
         dots = "..." if e.cumulative else ".."
-        return f"{self.expression(e.value, PRECEDENCE[e.op])} {self.sign(e.op)} {dots}", LOOSE
+        value = self.expression(e.value, PRECEDENCE[e.op] + (e.op == "**"))
+        return f"{value} {self.sign(e.op)} {dots}", LOOSE
 
     def _select(self, e: Select) -> tuple[str, int]:
         text = f"{self.expression(e.condition, OPERAND)} ? {self.expression(e.yes, OPERAND)}"

@@ -67,7 +67,7 @@ def cast(c: Call) -> Tensor:
 
 
 def log2(c: Call) -> Tensor:
-    return elementary.times(c.b, c.b.unary("LOG", c.x()), 1.0 / 0.6931471805599453)
+    return elementary.times(c.b, c.part("log", c.b.unary("LOG", c.x())), 1.0 / 0.6931471805599453)
 
 
 def reciprocal_square(b: Any, x: Tensor) -> Tensor:
@@ -97,9 +97,11 @@ def sum_of_many(c: Call) -> Tensor | None:
     """x + (y + (z + 0)), as in NNEF 1."""
     if not c.pack() or c.pack()[0].dtype is not types.fp32:
         return many("ADD", c)
-    total = elementary.number(c.b, 0.0, c.pack()[0])
-    for tensor in reversed(c.pack()):
-        total = c.b.binary("ADD", tensor, total)
+    tensors = c.pack()
+    total = elementary.number(c.b, 0.0, tensors[0])
+    for at in reversed(range(len(tensors))):
+        total = c.b.binary("ADD", tensors[at], total)
+        total = c.part("_".join(["add_n"] * at), total) if at else total
     return total
 
 

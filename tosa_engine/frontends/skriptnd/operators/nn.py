@@ -91,8 +91,8 @@ def avg_pool(c: Call) -> Tensor:
 
 def rms_pool(c: Call) -> Tensor:
     border = "ignore" if c["ignore_border"] else "constant"
-    square = c.b.binary("MUL", c.x(), c.x())
-    return elementary.root(c.b, pools.average_pool(c.b, square, _pool_windows(c), border))
+    square = c.part("sqr", c.b.binary("MUL", c.x(), c.x()))
+    return elementary.root(c.b, c.part("mean", pools.average_pool(c.b, square, _pool_windows(c), border)))
 
 
 def relu(c: Call) -> Tensor | None:
@@ -104,37 +104,38 @@ def relu(c: Call) -> Tensor | None:
     return None if most is not None else _below_zero(c, lambda: _times(c, alpha, x))
 
 
-def _below_zero(c: Call, other: Callable[[], Tensor]) -> Tensor:
+def _below_zero(c: Call, other: Callable[[], Tensor], within: str = "") -> Tensor:
     """x where it isn't negative; else `other`, which is written behind the comparison."""
     x = c.x()
-    below = elementary.compared(c.b, "GREATER", own_number(c, 0.0), x)
-    return elementary.chosen(c.b, below, other(), x)
+    below = c.part(f"{within}lt", elementary.compared(c.b, "GREATER", own_number(c, 0.0), x))
+    return elementary.chosen(c.b, below, c.part(f"{within}mul", other()), x)
 
 
 def _times(c: Call, factor: float, x: Tensor) -> Tensor:
     return c.b.binary("MUL", own_number(c, factor), x)
 
 
-def elu(c: Call) -> Tensor:
+def elu(c: Call, within: str = "") -> Tensor:
     """alpha * (exp(x) - 1) below 0"""
     x = c.x()
 
     def bent() -> Tensor:
-        power = c.b.unary("EXP", x)
-        return _times(c, c["alpha"], c.b.binary("SUB", power, own_number(c, 1.0)))
+        power = c.part(f"{within}exp", c.b.unary("EXP", x))
+        return _times(c, c["alpha"], c.part(f"{within}sub", c.b.binary("SUB", power, own_number(c, 1.0))))
 
-    return _below_zero(c, bent)
+    return _below_zero(c, bent, within)
 
 
 def selu(c: Call) -> Tensor:
-    return _times(c, c["lambda"], elu(c))
+    return _times(c, c["lambda"], c.part("elu", elu(c, "elu_")))
 
 
 def gelu(c: Call) -> Tensor | None:
     """x * sigmoid(1.702 * x), where that is asked for."""
     if c["approximate"] != "SIGMOID":
         return None
-    return c.b.binary("MUL", c.x(), grouped(c.b, "sigmoid", _times(c, 1.702, c.x())))
+    sigmoid = c.part("sigmoid", grouped(c.b, "sigmoid", c.part("mul", _times(c, 1.702, c.x()))))
+    return c.b.binary("MUL", c.x(), sigmoid)
 
 
 def activation(name: str, c: Call) -> Tensor:
@@ -142,12 +143,13 @@ def activation(name: str, c: Call) -> Tensor:
 
 
 def silu(c: Call) -> Tensor:
-    return c.b.binary("MUL", c.x(), grouped(c.b, "sigmoid", c.x()))
+    return c.b.binary("MUL", c.x(), c.part("sigmoid", grouped(c.b, "sigmoid", c.x())))
 
 
 def softplus(c: Call) -> Tensor:
     """log(exp(x) + 1)"""
-    return c.b.unary("LOG", elementary.plus(c.b, c.b.unary("EXP", c.x()), 1.0))
+    power = c.part("exp", c.b.unary("EXP", c.x()))
+    return c.b.unary("LOG", c.part("add", elementary.plus(c.b, power, 1.0)))
 
 
 def prelu(c: Call) -> Tensor:

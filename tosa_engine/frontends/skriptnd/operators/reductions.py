@@ -27,6 +27,17 @@ def mean(c: Call) -> Tensor:
     return c.b.reshape(reductions.mean(c.b, c.x(), c.axes()), c.shape)
 
 
+def moments(c: Call) -> list[Tensor]:
+    """The mean, and that of the squares of the distances from it."""
+    x, axes = c.x(), c.axes()
+    middle = reductions.mean(c.b, x, axes)
+    first = c.b.reshape(middle, c.shape)
+    c.b.finish(c.instance.outputs[0], first)  # has its name before it is read
+    distance = c.part("sub", c.b.binary("SUB", x, middle))
+    square = c.part("sqr", c.b.binary("MUL", distance, distance))
+    return [first, c.b.reshape(reductions.mean(c.b, square, axes), c.shape)]
+
+
 def position(least: bool, c: Call) -> Tensor:
     found = reductions.place_of_extreme(c.b, c.x(), c.axes("axis"), least=least)
     return c.b.reshape(found, c.shape)
@@ -54,6 +65,7 @@ MAPPERS: Final[Mapping[str, Callable[[Call], Any]]] = {
     "math.all_reduce": partial(reduce, "REDUCE_ALL"),
     "math.prod_reduce": product,
     "math.mean_reduce": mean,
+    "math.moments": moments,
     "math.argmin_nd": partial(positions, True),
     "math.argmax_nd": partial(positions, False),
     "math.argmin": partial(position, True),
