@@ -101,7 +101,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print("\n".join(table(rows)))
     if args.record:
         options = f"--seconds {args.seconds:g} " if args.seconds != parser.get_default("seconds") else ""
-        record(HEADING, "\n".join([" ".join(said(options, "checked.py")), "", *table(rows)]))
+        record(HEADING, "\n".join([" ".join(said(options, "checked.py", ())), "", *table(rows)]))
     return 1 if any(row.fault for row in rows) else 0
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 HEADING = "All networks, one thread"
 AVX2_HEADING = "Vectors of AVX2 alone, one thread"
 HEAD = ("network", "ours", "median", "fastest other", "its time", "median", "ratio", "by turn")
+PACKAGES = ("ai-edge-litert", "onnxruntime", "openvino")
 OURS, WIDTH, ROW = "tosa_engine", 900, 20
 TURNS_SECONDS, ROUNDS = 0.1, 12
 
@@ -170,11 +171,11 @@ def limit_to_avx2() -> list[str]:
     return ["OpenVINO"]
 
 
-def said(options: str, script: str = "overview.py") -> Iterator[str]:
+def said(options: str, script: str = "overview.py", packages: Sequence[str] = PACKAGES) -> Iterator[str]:
     """What a record has to say beside its figures."""
     here = environment()
     yield f"{here['date']}, {here['processor']}, Python {here['python']}, load {here['load_average']}."
-    for package in ("ai-edge-litert", "onnxruntime", "openvino"):
+    for package in packages:
         try:
             yield f"{package} {metadata.version(package)}."
         except metadata.PackageNotFoundError:
@@ -219,7 +220,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a picture of the ratios")
     parser.add_argument("--avx2", action="store_true", help="vectors of AVX2 alone, beside what can be limited to them")
     parser.add_argument("--batch", type=int, default=1, help="samples of a run; times are those of all of them")
-    args = parser.parse_args(words)
+    args = parser.parse_intermixed_args(words)
     peers = limit_to_avx2() if args.avx2 else list(PEERS)
     whole, step = fixed_cost()
     cost = f"One RESCALE of 16 elements: {whole * 1e6:.2f} us, {(whole - step) * 1e6:.2f} us of them besides its step."
