@@ -8,7 +8,8 @@ MODELS has `tosa/NAME.int8/` with `model.tosa` and a recorded case `real`, `perf
 - *multiplier + 1*: RESCALEs whose result of any sample differs where all their multipliers are one more: with the
   ordinary samples, and with those of the search.
 - *one channel*: the same for each multiplier alone. *can*: multipliers for which a value that `ranges` allows gives
-  another result at all; with all others the device computes the same for every input.
+  another result at all, and that isn't none of the few values that a sum of two bytes can have; with all others the
+  device computes the same for every input.
 
 Results are computed here in plain integers from the values that RESCALEs read, not by the code of the search.
 """
@@ -31,6 +32,7 @@ from tosa_engine.ranges import analyse
 from tosa_engine.runtime.real import stored
 from tosa_engine.spec import bind_operator
 from tosa_engine.stimuli import Search, layers_of
+from tosa_engine.stimuli.values import Values
 from tosa_engine.watch import KeptTensors
 
 if TYPE_CHECKING:
@@ -112,14 +114,15 @@ def scales_of(graph: Graph) -> list[Scale]:
 def can_show(graph: Graph, scales: Iterable[Scale]) -> int:
     """Multipliers for which a value that is proved to be possible shows the next one."""
     intervals, count = analyse(graph).intervals, 0
+    values = Values(graph, intervals)
     for scale in scales:
         spread = intervals[scale.tensor].spread(graph.main.tensors[scale.tensor].shape or (1,))
         low, high = spread.low.reshape(-1), spread.high.reshape(-1)
         for i in range(len(scale.multiplier)):
             alone = len(scale.multiplier) > 1 and len(low) > 1
             ends = (int(low[i]), int(high[i])) if alone else (int(low.min()), int(high.max()))
-            one = scale.one(np.array([i]))
-            count += bool(one.shows(near_steps(one, *ends)).any())
+            one, known = scale.one(np.array([i])), None if alone else values.of(scale.tensor)
+            count += bool(one.shows(near_steps(one, *ends) if known is None else known.astype(np.int64)).any())
     return count
 
 
@@ -209,7 +212,7 @@ def row(models: Path, name: str, budget: float, seed: int) -> list[str]:
         for f in (lambda la: len(la.goals), lambda la: la.met_before.sum(), lambda la: la.met.sum())
     )
     depth = ", ".join(
-        f"{sum(la.met.sum() for la in part) / sum(len(la.goals) for la in part):.0%}" for part in quarters
+        f"{sum(la.met.sum() for la in part) / max(1, sum(len(la.goals) for la in part)):.0%}" for part in quarters
     )
     count, every = len(scales), sum(len(scale.multiplier) for scale in scales)
     return [

@@ -132,7 +132,7 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "tosa_engine.stimuli": (
-        ("aim", "changes", "goals", "sieve", "slopes"),
+        ("aim", "changes", "goals", "sieve", "slopes", "values"),
         ("layers",),
         ("output", "trials"),
         ("ways",),

@@ -13,12 +13,14 @@ from nets import Net
 from tosa_engine import types
 from tosa_engine.cli import main
 from tosa_engine.errors import UsageError
+from tosa_engine.ranges import analyse
 from tosa_engine.runtime.session import Session
 from tosa_engine.serialize import write
 from tosa_engine.stimuli import Search, layers_of, trials, ways
 from tosa_engine.stimuli.goals import Scale
 from tosa_engine.stimuli.sieve import Sieve
 from tosa_engine.stimuli.slopes import Slopes
+from tosa_engine.stimuli.values import Values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,6 +199,11 @@ def test_a_sieve_lets_all_pass_that_are_waited_for() -> None:
     assert len(through) < len(wanted) + 100
 
 
+def scaled_bytes() -> list[int]:
+    """What the first RESCALE of a `Net` makes of bytes with a shift of 30."""
+    return sorted({min(max(rounded(v, 1518500250, 30, double=False), -128), 127) for v in range(-128, 128)})
+
+
 def test_multipliers_of_bytes_that_become_int32_are_told_apart() -> None:
     """As in front of an ADD: results aren't clipped, and all values are few."""
     net = Net()
@@ -208,12 +215,12 @@ def test_multipliers_of_bytes_that_become_int32_are_told_apart() -> None:
     for by in (1, -1):
         told = {
             v
-            for v in range(-128, 128)
+            for v in scaled_bytes()
             if rounded(v, multiplier + by, shift, double=False) != rounded(v, multiplier, shift, double=False)
         }
         spans = goals[f"multiplier {by:+}"].spans
         assert {v for low, high in spans for v in range(low, high + 1)} == told
-        assert len(told) > 2
+        assert len(told) > 1
 
 
 def test_the_command_writes_samples_and_says_what_they_reach(
@@ -264,3 +271,42 @@ def test_where_no_value_is_a_goal_no_sum_shows_the_fault() -> None:
         sums = np.arange(layer.possible[0][channel], layer.possible[1][channel] + 1)
         ways = [np.clip(((sums * by + (1 << 35)) >> 36) - 3, -128, 127) for by in (m, m + 1)]
         assert (ways[0] != ways[1]).any() == (channel in visible)
+
+
+def sum_of_bytes() -> Graph:
+    """As quantizers write an ADD of int8: both operands scaled to int32, and the sum back."""
+    net = Net(3)
+    x, y = (net.rescale(f"{n}8", net.input(n, i8, 1, 64), i8, i8, 30) for n in ("a", "b"))
+    scaled = [
+        net.rescale(f"{name}32", name, i8, i32, 11, multiplier=[m]) for name, m in ((x, 1400000011), (y, 1700000023))
+    ]
+    return net.done(net.rescale("out", net.op("ADD", "sum", i32, *scaled), i32, i8, 50, multiplier=[1500000001]))
+
+
+def test_all_values_of_a_sum_of_two_bytes() -> None:
+    graph = Session(sum_of_bytes(), 1).graph
+    values = Values(graph, analyse(graph).intervals)
+    a, b = (np.unique([rounded(v, m, 11, double=False) for v in scaled_bytes()]) for m in (1400000011, 1700000023))
+    found = values.of("sum")
+    assert found is not None
+    np.testing.assert_array_equal(found, np.unique(a[:, None] + b))
+    results = np.clip([rounded(v, 1500000001, 50, double=False) for v in found.tolist()], -128, 127)
+    np.testing.assert_array_equal(values.of("out"), np.unique(results))
+
+
+def test_goals_that_no_sum_of_two_bytes_meets_are_none() -> None:
+    graph = Session(sum_of_bytes(), 1).graph
+    (layer,) = layers_of(graph, "^out$")
+    values = Values(graph, analyse(graph).intervals).of("sum")
+    assert values is not None
+    for goal in layer.goals:
+        assert all(((values >= low) & (values <= high)).any() for low, high in goal.spans), goal
+    told = {
+        f"multiplier {by:+}"
+        for by in (1, -1)
+        if any(
+            rounded(v, 1500000001 + by, 50, double=False) != rounded(v, 1500000001, 50, double=False)
+            for v in values.tolist()
+        )
+    }
+    assert {goal.kind for goal in layer.goals if goal.kind.startswith("mult")} == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,9 +13,10 @@ from ..ranges import analyse
 from ..spec import bind_operator
 from .goals import Goal, of_rescale, of_table
 from .sieve import Sieve
+from .values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..graph import Graph
     from ..ranges import Interval
@@ -125,7 +127,7 @@ def layers_of(graph: Graph, chosen: str | None = None) -> list[Layer]:
     Raises UsageError where there are none.
     """
     ranges, found = analyse(graph), []
-    producers = graph.main.producers()
+    producers, values = graph.main.producers(), Values(graph, ranges.intervals)
     for op in graph.main.operators:
         if op.op not in KINDS or (chosen is not None and not any(re.search(chosen, n) for n in (op.name, *op.outputs))):
             continue
@@ -134,11 +136,9 @@ def layers_of(graph: Graph, chosen: str | None = None) -> list[Layer]:
         if producer is not None and interval is not None and graph.main.tensors[tensor].size:
             call, source = (bind_operator(one, graph.main, graph) for one in (op, producer))
             possible = _possible(call, interval)
-            if call.spec.name == "TABLE":
-                goals = list(of_table(call, int(possible[0][0]), int(possible[1][0])))
-            else:
-                is_sum = source.spec.traits.is_sum or source.spec.traits.weight is not None
-                goals = list(of_rescale(call, *possible, is_sum=is_sum))
+            goals = list(_goals(call, source, possible))
+            if len(possible[0]) == 1:
+                goals = list(_among(goals, values.of(tensor)))
             span = int(possible[1].max()) - int(possible[0].min()) + 1
             if goals and len(possible[0]) * span < MOST:
                 found.append(Layer(call, tensor, goals, possible))
@@ -146,6 +146,23 @@ def layers_of(graph: Graph, chosen: str | None = None) -> list[Layer]:
         which = "" if chosen is None else f" whose name has '{chosen}'"
         raise UsageError(f"the graph has no RESCALE or TABLE of computed integers{which}")
     return found
+
+
+def _goals(call: Call, source: Call, possible: tuple[Array, Array]) -> Iterator[Goal]:
+    if call.spec.name == "TABLE":
+        return of_table(call, int(possible[0][0]), int(possible[1][0]))
+    is_sum = source.spec.traits.is_sum or source.spec.traits.weight is not None
+    return of_rescale(call, *possible, is_sum=is_sum)
+
+
+def _among(goals: Iterable[Goal], values: Array | None) -> Iterator[Goal]:
+    """With the spans in which one of these values is; None are any."""
+    for goal in goals:
+        first, last = (np.array(ends) for ends in zip(*goal.spans, strict=True))
+        there = values is None or np.searchsorted(values, first) < np.searchsorted(values, last, "right")
+        spans = [span for span, has in zip(goal.spans, np.broadcast_to(there, first.shape), strict=True) if has]
+        if spans:
+            yield replace(goal, spans=tuple(spans))
 
 
 def _possible(call: Call, interval: Interval) -> tuple[Array, Array]:
