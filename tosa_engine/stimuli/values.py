@@ -64,8 +64,9 @@ class Values:
 
     def _computed(self, call: Call) -> Array | None:
         """What an operator makes of all values of its operands, by the oracle."""
-        arrays: dict[str, Array] = {argument.name: call.tensor(argument.name).data for argument in call.spec.inputs}
-        operands = [name for name in arrays if name in ("input1", "input2") or arrays[name] is None]
+        given = {argument.name: call.tensor(argument.name).data for argument in call.spec.inputs}
+        arrays = {name: data for name, data in given.items() if data is not None}
+        operands = [name for name in given if name in ("input1", "input2") or name not in arrays]
         sets = [found for name in operands if (found := self.of(call.tensor(name).name)) is not None]
         size = math.prod(map(len, sets))
         if len(sets) < len(operands) or size > FEW:
