@@ -52,6 +52,8 @@ STATEMENTS = (
     "y = l2_normalization(x, axes = [1], epsilon = 0.1);",
     "inf = exp(x); real = neg(inf); y = sub(real, inf);",
     "p = reshape(x, shape = [24, 6]); y = linear(p, v, 0.25);",
+    "p = reshape(x, shape = [1, 24, 6]); y = linear(p, m, 0.5);",
+    "c = constant(shape = [1], value = [0.5]); y = batch_normalization(x, b, b, b, b, epsilon = c);",
     "p = reshape(x, shape = [24, 6]); f = reshape(x, shape = [24, 6]); y = linear(p, f);",
     "y = multilinear_upsample(x, factor = [2, 3]);",
     "y = separable_conv(x, u, w, b);",
@@ -67,7 +69,7 @@ VALUES = (  # whose operators stand in another order
 
 def model(place: Path, statements: str) -> Path:
     place.mkdir()
-    variables = {"w": (4, 4, 1, 1), "u": (4, 1, 3, 3), "b": (1, 4), "v": (5, 6), "s": (1, 4, 6, 6)}
+    variables = {"w": (4, 4, 1, 1), "u": (4, 1, 3, 3), "b": (1, 4), "v": (5, 6), "s": (1, 4, 6, 6), "m": (1, 5, 6)}
     body = [f"{name} = variable(shape = {list(shape)}, label = 'l/{name}');" for name, shape in variables.items()]
     body += ["k = external(shape = [1, 4, 6, 6]);", IMAGE, statements]
     text = "\n".join(sorted(body, key=lambda line: "external" not in line and "variable" not in line))

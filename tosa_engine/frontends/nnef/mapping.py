@@ -134,7 +134,7 @@ def _map_operation(builder: NnefWriter, operation: Operation) -> None:
         message = f"operation '{operation.name}' isn't supported"
         raise builder.document.text.unsupported(message, operation.place)
     try:
-        mapped = MAPPERS[operation.name](builder, _with_numbers(builder, operation))
+        mapped = MAPPERS[operation.name](builder, with_numbers(builder, operation))
     except Misfit as problem:
         raise builder.error(problem.message) from None
     except Unlowered as problem:
@@ -144,7 +144,7 @@ def _map_operation(builder: NnefWriter, operation: Operation) -> None:
         builder.finish(name.text, tensor)
 
 
-def _with_numbers(builder: NnefWriter, operation: Operation) -> Operation:
+def with_numbers(builder: NnefWriter, operation: Operation) -> Operation:
     """The operation with the values of constant tensors that stand where numbers must, or in arrays of numbers."""
     given = {
         p.name: _in_numbers(builder, p, operation.arguments[p.name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -318,8 +319,16 @@ def matmul(f: InSkriptnd, op: Operation) -> None:
 
 
 def linear(f: InSkriptnd, op: Operation) -> None:
+    """Of matrices; other axes are put together before, and taken apart behind."""
     a = op.arguments
-    say(f, op, "nn.linear", a["input"], a["filter"], bias(f, a["bias"], f.shape(a["filter"])[0]))
+    shape, (outputs, inputs) = f.shape(a["input"]), f.shape(a["filter"])[-2:]
+    given = [f.matrix(a["filter"]), bias(f, a["bias"], outputs)]
+    if len(shape) == 2:
+        say(f, op, "nn.linear", a["input"], *map(Said, given))
+        return
+    rows = f.reshaped(f.tensor(a["input"]), [math.prod(shape[:-1]), inputs])
+    found = f.invoke(f.fresh(op, "rows"), "nn.linear", [rows, *given])
+    say(f, op, "layout.reshape", Said(found), shape=[*shape[:-1], outputs])
 
 
 def batch_norm(f: InSkriptnd, op: Operation) -> None:
@@ -391,12 +400,14 @@ def _on_channels(shape: Sequence[int], whole: Sequence[int]) -> bool:
 
 def _constants(a: Mapping[str, Any], of: Any) -> bool:
     given = [of(a[name]) for name in ("mean", "variance", "offset", "scale")]
-    return all(known and _on_channels(shape, of(a["input"])[0]) for shape, known in given)
+    channels = (*of(a["input"])[0], 1, 1)[1]
+    wide = [[n for n in shape if n != 1] for shape, _ in given]
+    return all(known for _, known in given) and all(extents in ([], [channels]) for extents in wide)
 
 
 def _fully(a: Mapping[str, Any], of: Any) -> bool:
     shape, known = of(a["filter"])
-    return len(shape) == 2 and known
+    return len(shape) > 1 and math.prod(shape[:-2]) == 1 and known
 
 
 def _divides(a: Mapping[str, Any], of: Any) -> bool:

@@ -17,7 +17,7 @@ from ...nnef.files.names import QUANT
 from ...nnef.files.variables import data_file, read_stored, read_variable
 from ...nnef.flattening import lower
 from ...nnef.language.syntax import Name
-from ...nnef.mapping import Shapes, has_mapper, map_operations
+from ...nnef.mapping import Shapes, has_mapper, map_operations, with_numbers
 from ..compose import Composer
 from ..language.modules import format_module
 from ..language.parser import parse
@@ -77,7 +77,7 @@ class ToSkriptnd:
         self.constants: list[str] = []
         self.variables: dict[str, tuple[Operation, tuple[int, ...]]] = {}
         self.count = 0
-        self.vectors = self._vectors()
+        self.fewer = self._fewer_axes()
 
     # what rules ask
 
@@ -93,9 +93,7 @@ class ToSkriptnd:
         if not isinstance(value, Name):
             return literal(value)
         name = self.names(value.text)
-        if value.text not in self.vectors:
-            return name
-        return self.reshaped(name, self.shape(value))
+        return self.reshaped(name, self.shape(value)) if value.text in self.fewer else name
 
     def reshaped(self, name: str, shape: Iterable[int]) -> str:
         return self.invoke(self.names.fresh(name), "layout.reshape", [name], shape=list(shape))
@@ -107,9 +105,14 @@ class ToSkriptnd:
             self.constants.append(f"{name}: real[{size}] = {literal(value)};")
             return name
         name, found = self.names(value.text), int(np.prod(self.shape(value)))
-        if value.text not in self.vectors:
+        if value.text not in self.fewer and len(self.shape(value)) != 1:
             name = self.reshaped(name, [found])
         return name if found == size else self.invoke(self.names.fresh(name), "layout.tile", [name], repeats=[size])
+
+    def matrix(self, value: Any) -> str:
+        """A filter of one matrix, without the axes before it."""
+        name, shape = self.names(value.text), self.shape(value)
+        return name if len(shape) == 2 or value.text in self.fewer else self.reshaped(name, shape[-2:])
 
     def fresh(self, operation: Operation, what: str) -> str:
         return self.names.fresh(f"{operation.result}_{what}")
@@ -128,21 +131,26 @@ class ToSkriptnd:
 
     # the text
 
-    def _vectors(self) -> set[str]:
-        """Variables that are read as parameters of channels only: they have one axis in SkriptND."""
-        uses: dict[str, list[bool]] = {}
+    def _fewer_axes(self) -> dict[str, tuple[int, ...]]:
+        """Variables that are read as parameters of channels only, or as matrices: without the other axes."""
+        uses: dict[str, set[tuple[int, ...] | None]] = {}
         for op in self.document.operations:
             for parameter, value in op.arguments.items():
                 for item in value if isinstance(value, tuple) else (value,):
                     if isinstance(item, Name):
-                        fits = parameter in _VECTORS.get(op.name, ()) and self._on_channels(item)
-                        uses.setdefault(item.text, []).append(fits)
+                        uses.setdefault(item.text, set()).add(self._read_as(op.name, parameter, self.shape(item)))
         outputs = set(self.document.outputs)
-        return {name for name in self.document.variables if name not in outputs and uses.get(name) and all(uses[name])}
+        names = (name for name in self.document.variables if name not in outputs and len(uses.get(name, ())) == 1)
+        return {name: shape for name in names for shape in uses[name] if shape is not None}
 
-    def _on_channels(self, name: Name) -> bool:
-        shape = self.shape(name)
-        return (len(shape) > 1 and int(np.prod(shape)) == shape[1]) or len(shape) == 1
+    @staticmethod
+    def _read_as(operation: str, parameter: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The shape of an argument in SkriptND; None where it is the same."""
+        size = int(np.prod(shape))
+        if parameter in _VECTORS.get(operation, ()) and len(shape) > 1 and size == max(shape):
+            return (size,)
+        of_linear = (operation, parameter) == ("linear", "filter") and len(shape) > 2
+        return shape[-2:] if of_linear and size == int(np.prod(shape[-2:])) else None
 
     def text(self) -> str:
         """Raises Problems with all operations that can't be said."""
@@ -166,8 +174,7 @@ class ToSkriptnd:
 
     def _operation(self, op: Operation) -> None:
         if op.name == "variable":
-            name, shape = op.result, op.arguments["shape"]
-            self.variables[name] = op, (int(np.prod(shape)),) if name in self.vectors else shape
+            self.variables[op.result] = op, self.fewer.get(op.result, op.arguments["shape"])
         elif op.name == "constant":
             self._constant(op)
         elif op.name != "external":
@@ -239,11 +246,17 @@ def _expanded(document: Document, *, inside: bool) -> Document:
     while True:
         builder = NnefWriter(document, {}, with_data=False)
         map_operations(builder, document.operations)
-        marked = replace(document, operations=[_marked(op, builder) for op in document.operations])
+        marked = replace(document, operations=[_marked(_numbered(op, builder), builder) for op in document.operations])
         found = lower(marked, lambda d: d.standard and d.name in RULES, Shapes(document))
         if found is marked:
-            return document
+            return marked
         document = found
+
+
+def _numbered(op: Operation, builder: NnefWriter) -> Operation:
+    """Constant tensors that stand where numbers must are those numbers."""
+    builder.begin(op)
+    return with_numbers(builder, op)
 
 
 def _marked(op: Operation, builder: NnefWriter) -> Operation:
