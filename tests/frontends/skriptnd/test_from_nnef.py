@@ -149,6 +149,16 @@ def test_archives_with_hints(suffix: str, tmp_path: Path) -> None:
     assert load(new).main.tensors["inf_"].quant is not None
 
 
+@pytest.mark.parametrize("value", ["3.0", "3.0, 1.0, 2.0, -1.0"])
+def test_constants_with_hints(value: str, tmp_path: Path) -> None:
+    lines = f"c = constant(shape = [1, 4], value = [{value}]); z = max(x, c); y = mul(z, c);"
+    old, new = model(tmp_path / "net.nnef", lines), tmp_path / "net.nnef2"
+    linear = "zero_point_linear_quantize(zero_point = 0, scale = 0.5, bits = 8, signed = true, symmetric = false)"
+    (old / "graph.quant").write_text(f'"c": {linear};\n')
+    assert main(["convert", str(old), "-o", str(new)]) == 0
+    assert drawn(load(new)) == drawn(load(old))
+
+
 COMPOUNDS = {
     "elu(x)": ("exp", "sub", "mul"),
     "selu(x)": ("elu_exp", "elu_sub", "elu_mul", "elu"),

@@ -183,8 +183,9 @@ class ToSkriptnd:
             RULES[op.name](self, op)
 
     def _constant(self, op: Operation) -> None:
+        """A large one, or one with a hint, is a variable."""
         values, shape = op.arguments["value"], op.arguments["shape"]
-        if len(values) > _MOST_ITEMS:
+        if len(values) > _MOST_ITEMS or op.result in self.hints:
             self.variables[op.result] = op, shape
             return
         shown = literal(values[0]) if len(values) == 1 else literal(values)
@@ -224,7 +225,8 @@ class ToSkriptnd:
         """The tensor file; codes of a quantization that isn't a scale and a zero point become numbers."""
         if op.name == "constant":
             dtype = self.builder.values[op.result].dtype
-            return write_dat(np.asarray(op.arguments["value"], dtype.storage).reshape(shape))
+            values = np.asarray(op.arguments["value"], dtype.storage)
+            return write_dat(np.broadcast_to(values, (int(np.prod(shape)),)).reshape(shape))
         stored, _ = read_stored(self.document, op)
         quantized = stored.item in (Item.QUANTIZED_INT, Item.QUANTIZED_UINT)
         if quantized and (decoder is not None or stored.range is not None):
