@@ -1,4 +1,4 @@
-"""What a choice of precisions costs on a processor: cycles of whole networks in integers, as Vela computes them.
+"""What a choice of precisions costs on a processor: cycles of whole networks in integers, by Vela or our estimate.
 
 A network in int8 is compiled, and one for each layer in another precision, the others int8: what that changes is the
 layer's part. Parts are added up to say what to try; the choice that is found is compiled as a whole.
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tosa_engine.errors import Unsupported
-from tosa_engine.npu import vela
+from tosa_engine.npu import npu
+from tosa_engine.npu.costs import costs
 
 from ..legalize.layers import INT8
 from .units import assigned
@@ -24,17 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Time:
-    """Cycles, and milliseconds at the clock of Vela's usual settings."""
+    """Cycles, and milliseconds at the processor's clock (None: it isn't known)."""
 
     cycles: int
-    milliseconds: float
+    milliseconds: float | None
 
     def __str__(self) -> str:
-        return f"{self.cycles:,} cycles ({self.milliseconds:.3f} ms)"
+        shown = "" if self.milliseconds is None else f" ({self.milliseconds:.3f} ms)"
+        return f"{self.cycles:,} cycles{shown}"
 
 
 class Cycles:
-    """The cycles of one network on a processor that Vela knows.
+    """The cycles of one network on a processor.
 
     Raises Unsupported where the network in int8 can't be compiled for it.
     """
@@ -42,7 +44,8 @@ class Cycles:
     def __init__(
         self, evaluator: Evaluator, units: Sequence[Unit], allowed: Sequence[str], name: str, done: Callable[[], None]
     ) -> None:
-        self.evaluator, self.units, self.name = evaluator, units, name
+        self.evaluator, self.units, self.npu, self.by = evaluator, units, npu(name), ""
+        self.name = self.npu.name
         usual = self.of({})
         if isinstance(usual, str):
             raise Unsupported(f"{name}: every layer in int8 can't be compiled: {usual}", label="TARGET.vela")
@@ -61,13 +64,14 @@ class Cycles:
                     done()
 
     def of(self, chosen: Mapping[str, str]) -> Time | str:
-        """Of a choice, the other units in int8; why there is none where Vela refuses the network."""
+        """Of a choice, the other units in int8; why there is none where the network can't run there."""
         graph = self.evaluator.integers(assigned(self.units, chosen, INT8))
         try:
-            found = vela.costs(graph, self.name)
+            found = costs(graph, self.npu)
         except Unsupported as problem:
             return problem.message
-        return Time(found.cycles, 1e3 * found.cycles / found.clock)
+        self.by = found.by
+        return Time(found.cycles, 1e3 * found.cycles / found.clock if found.clock else None)
 
     def relative(self, chosen: Mapping[str, str]) -> float:
         """The sum of the parts, to the cycles of int8."""

@@ -12,6 +12,7 @@ from tosa_engine import serialize, types
 from tosa_engine.builder import Builder
 from tosa_engine.errors import Unsupported, UsageError
 from tosa_engine.npu import vela
+from tosa_engine.npu.figures import OperatorCost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +72,8 @@ def test_cycles_of_operators_of_the_graph(graph: Graph) -> None:
     assert (found.cycles, found.npu_cycles, found.macs, found.utilisation) == (100, 69, 5120, 0.1)
     assert found.memories == {"Sram": {"peak": 64, "cycles": 7, "read": 6, "written": 8}}
     assert found.operators == (
-        vela.OperatorCost("a", "ABS", 50, 40, 6),
-        vela.OperatorCost("y", "CLZ", 42, 21, 4),
+        OperatorCost("a", "ABS", 50, 40, 6),
+        OperatorCost("y", "CLZ", 42, 21, 4),
     )
     assert found.unnamed == 8
 

@@ -13,6 +13,7 @@ from quant.calibration.observe import collect
 from tosa_engine import serialize
 from tosa_engine.errors import Unsupported
 from tosa_engine.npu import vela, work_of
+from tosa_engine.npu.figures import VELA, Costs
 from tosa_engine.samples.arrays import RandomSamples
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def costs(graph: Graph, name: str) -> Any:
     for op in graph.main.operators:
         if op.op == "CONV2D" and tensors[op.inputs[0]].dtype.name == "i16" and name == "ethos-u55-32":
             raise Unsupported("no CONV2D of i16", label="TARGET.vela")
-    return vela.Costs(name, CLOCK, sum(one.moved for one in work_of(graph)), 0, 0, 0.0, {}, (), 0)
+    return Costs(name, VELA, CLOCK, sum(one.moved for one in work_of(graph)), 0, 0, 0.0, ())
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_what_is_found_is_compiled_as_a_whole(command: Callable[..., Any], line:
     assert times["int8"]["cycles"] <= times["found"]["cycles"] < times["int16"]["cycles"]
     assert times["found"]["milliseconds"] == 1e3 * times["found"]["cycles"] / CLOCK
     assert f"{times['found']['cycles']:,} cycles" in done.out
-    assert "on ethos-u85-256 (every layer in int8 " in done.out
+    assert "on ethos-u85-256 by Vela (every layer in int8 " in done.out
 
 
 def test_time_is_a_limit(command: Callable[..., Any], line: list[object], tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_what_the_processor_refuses_is_not_tried(
     ("words", "message"),
     [
         (["--max-ms", "3"], "--max-ms is time on a --target"),
-        (["--target", "mine.toml"], "Vela knows no 'mine.toml'; it knows ethos-u55-32, "),
+        (["--target", "mine"], "no target 'mine'; there are ethos-u55-32, "),
     ],
 )
 def test_wrong_words(command: Callable[..., Any], line: list[object], words: list[str], message: str) -> None:

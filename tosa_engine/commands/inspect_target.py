@@ -14,26 +14,29 @@ MOST_ROWS = 10
 
 
 def on_target(graph: Graph, npu: Npu) -> Summary:
-    """What keeps a graph from a processor; where nothing does and Vela knows the processor, what it costs there."""
+    """What keeps a graph from a processor; where nothing does, what it costs there."""
     from ..check import check
     from ..errors import TosaEngineError
-    from ..npu import vela, violations
-    from ..npu.ethos_u import ETHOS_U
+    from ..npu import violations
+    from ..npu.costs import costs
 
     found: Summary = {
         "name": npu.name,
         "problems": [str(p) for p in [*check(graph, npu.target), *violations(graph, npu)]],
     }
-    if found["problems"] or npu.name not in ETHOS_U:
+    if found["problems"]:
         return found
     try:
-        found["costs"] = asdict(vela.costs(graph, npu.name))
+        found["costs"] = asdict(costs(graph, npu))
     except TosaEngineError as problem:
         found["no_costs"] = problem.message
     return found
 
 
 def text_of(found: Summary) -> list[str]:
+    from ..npu.ethos_u import ETHOS_U
+    from ..npu.figures import VELA
+
     lines = [f"target     {found['name']}"]
     if found["problems"]:
         lines.append(f"  {len(found['problems'])} problems, so it has no cycles")
@@ -42,9 +45,11 @@ def text_of(found: Summary) -> list[str]:
         return [*lines, f"  {found.get('no_costs', 'legal')}"]
     costs = found["costs"]
     lines.append(
-        f"  {costs['cycles']:,} cycles by Vela, {costs['npu_cycles']:,} of them the NPU's; "
+        f"  {costs['cycles']:,} cycles by {costs['by']}, {costs['npu_cycles']:,} of them the NPU's; "
         f"{costs['utilisation']:.1%} of its products"
     )
+    if costs["by"] != VELA and costs["target"] in ETHOS_U:
+        lines.append("  an estimate (docs/targets.md); Vela's: pip install 'tosa-engine[vela]'")
     for name, memory in costs["memories"].items():
         if memory["peak"] or memory["read"] or memory["written"]:
             lines.append(

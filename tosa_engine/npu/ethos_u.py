@@ -120,6 +120,11 @@ _TARGET: Final = Target(
     LEVELS["8K"], V1_0,
 )  # fmt: skip
 _SOURCE: Final = "ethos-u-vela 5.2.0"
+# with the settings that Vela takes by default: bytes of tensors and of constants in a cycle, as they fit its cycles; Hz
+_BYTES: Final = {"u55": (4.0, 1.0), "u65": (8.0, 4.0), "u85": (4.0, 4.0)}
+CLOCKS: Final = {"u55": 500e6, "u65": 1e9, "u85": 1e9}
+_PRODUCT: Final = {"MATMUL": 150}  # units: products of activations are made one by one
+_MATRICES: Final = {"u55": _PRODUCT, "u65": _PRODUCT}
 
 
 def _made() -> dict[str, Npu]:
@@ -128,7 +133,17 @@ def _made() -> dict[str, Npu]:
         operators, rules = (_U85, _COMMON_RULES) if family == "u85" else (_U55, _U55_RULES)
         for size in sizes:
             name = f"ethos-{family}-{size}"
-            found[name] = Npu(name, operators, rules, _TARGET, _SOURCE, size, 16.0 if family == "u85" else 8.0)
+            found[name] = Npu(
+                name,
+                operators,
+                rules,
+                _TARGET,
+                _SOURCE,
+                size,
+                *_BYTES[family],
+                _MATRICES.get(family, {}),
+                CLOCKS[family],
+            )
     return found
 
 

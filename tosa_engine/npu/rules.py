@@ -53,7 +53,8 @@ class Rule:
 @dataclass(frozen=True)
 class Npu:
     """A processor: what graphs for it are checked against, the formats that the first argument of its operators may
-    have, its rules, and what an estimate of its cycles needs.
+    have, its rules, and what an estimate of its cycles needs: products of 8 bits, bytes of tensors and bytes of
+    constants in a cycle, and the units of operators that have others than usual (`estimate`).
     """
 
     name: str
@@ -63,6 +64,9 @@ class Npu:
     source: str = ""
     macs_per_cycle: int = 0
     bytes_per_cycle: float = 0.0
+    constant_bytes_per_cycle: float = 0.0
+    units: Mapping[str, int] = field(default_factory=dict)
+    clock: float = 0.0  # Hz
 
 
 class TargetError(GraphError):

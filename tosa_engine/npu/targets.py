@@ -22,7 +22,8 @@ NAMES: Final = tuple(ETHOS_U)
 SUFFIX: Final = ".toml"
 KEYS: Final = {
     "name": str, "base": str, "profiles": list, "extensions": list, "level": str, "version": str, "operators": dict,
-    "rule": list, "macs_per_cycle": int, "bytes_per_cycle": (int, float),
+    "rule": list, "macs_per_cycle": int, "bytes_per_cycle": (int, float), "constant_bytes_per_cycle": (int, float),
+    "units": dict, "mhz": (int, float),
 }  # fmt: skip
 RULE_KEYS: Final = {"label": str, "operators": list, "needs": list, "when": list, "why": str, "rewrite": str}
 
@@ -57,6 +58,7 @@ def _problems(found: dict[str, Any]) -> Iterator[str]:
         yield "it needs [operators], or a base that has them"
     if isinstance(found.get("operators"), dict):
         yield from _of_operators(found["operators"])
+    yield from _of_speed(found)
     for number, rule in enumerate(found["rule"] if isinstance(found.get("rule"), list) else [], 1):
         yield from _of_rule(rule, f"rule {number}")
     try:
@@ -80,6 +82,19 @@ def _of_operators(found: dict[str, Any]) -> Iterator[str]:
         wrong = [str(f) for f in formats if f not in BY_NAME] if isinstance(formats, list) else [str(formats)]
         if wrong:
             yield f'{op}: a list of formats, such as ["i8", "i16"], not {", ".join(wrong)}'
+
+
+def _of_speed(found: dict[str, Any]) -> Iterator[str]:
+    for key in ("macs_per_cycle", "bytes_per_cycle", "constant_bytes_per_cycle", "mhz"):
+        value = found.get(key, 1)
+        if isinstance(value, (int, float)) and not 0 < value < 1e9:
+            yield f"{key} is {value}"
+    units = found.get("units", {})
+    for op, value in units.items() if isinstance(units, dict) else ():
+        if op not in TABLE:
+            yield f"units: no operator {op}"
+        elif not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 32:
+            yield f"units of {op}: a whole number from 1, not {value}"
 
 
 def _of_rule(rule: Any, where: str) -> Iterator[str]:
@@ -128,4 +143,6 @@ def _built(found: dict[str, Any], path: Path) -> Npu:
         base, name=found.get("name", path.stem), operators=operators, rules=(*base.rules, *rules),
         target=_target(found), source=str(path), macs_per_cycle=found.get("macs_per_cycle", base.macs_per_cycle),
         bytes_per_cycle=float(found.get("bytes_per_cycle", base.bytes_per_cycle)),
+        constant_bytes_per_cycle=float(found.get("constant_bytes_per_cycle", base.constant_bytes_per_cycle)),
+        units={**base.units, **found.get("units", {})}, clock=found["mhz"] * 1e6 if "mhz" in found else base.clock,
     )  # fmt: skip

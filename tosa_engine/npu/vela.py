@@ -6,82 +6,47 @@ import importlib.util
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import serialize
 from ..errors import Unsupported, UsageError
-from .ethos_u import ETHOS_U
+from .ethos_u import CLOCKS, ETHOS_U
+from .figures import VELA, Costs, OperatorCost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..graph import Graph
+    from .rules import Npu
 
 SECONDS: Final = 600
-# what the program `vela` takes for each family where it is told nothing: the configuration, the memory mode, the bytes
-# of the cache for tensors, and the configuration's clock
+# what the program `vela` takes for each family where it is told nothing: the configuration, the memory mode, and the
+# bytes of the cache for tensors
 USUAL: Final = {
-    "u55": ("EthosU55", "Ethos_U55_High_End_Embedded", "Shared_Sram", 1 << 32, 500e6),
-    "u65": ("EthosU65", "Ethos_U65_Client_Server", "Dedicated_Sram_384KB", 384 << 10, 1e9),
-    "u85": ("EthosU85", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB", 384 << 10, 1e9),
+    "u55": ("EthosU55", "Ethos_U55_High_End_Embedded", "Shared_Sram", 1 << 32),
+    "u65": ("EthosU65", "Ethos_U65_Client_Server", "Dedicated_Sram_384KB", 384 << 10),
+    "u85": ("EthosU85", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB", 384 << 10),
 }
-
-
-@dataclass(frozen=True)
-class OperatorCost:
-    """Of an operator of the graph, with those that Vela computes in one step with it: cycles of the step and of the
-    NPU's arithmetic alone, and products.
-    """
-
-    node: str
-    op: str
-    cycles: int
-    npu_cycles: int
-    macs: int
-
-
-@dataclass(frozen=True)
-class Costs:
-    """`clock` in Hz. Cycles, of the NPU and with waiting for memory; per memory its peak in bytes, access cycles and
-    bytes read and written. `macs` are those that Vela counts; `unnamed` cycles belong to no operator of the graph.
-    """
-
-    target: str
-    clock: float
-    cycles: int
-    npu_cycles: int
-    macs: int
-    utilisation: float
-    memories: Mapping[str, Mapping[str, int]]
-    operators: tuple[OperatorCost, ...]
-    unnamed: int
 
 
 def available() -> bool:
     return importlib.util.find_spec("ethosu") is not None
 
 
-def known_to_vela(name: str | None) -> None:
-    """Raise UsageError where Vela isn't installed, or doesn't know a processor that is named."""
-    if name is None:
-        return
-    if name not in ETHOS_U:
-        raise UsageError(f"Vela knows no '{name}'; it knows {', '.join(ETHOS_U)}")
-    if not available():
-        raise UsageError("cycles come from Vela; try: pip install 'tosa-engine[vela]'")
+def knows(npu: Npu) -> bool:
+    """Whether it is one of Arm's, as it is named."""
+    return ETHOS_U.get(npu.name) is npu
 
 
 def costs(graph: Graph, name: str, seconds: float = SECONDS) -> Costs:
     """What Vela says of a graph for the processor of this name, with its usual settings.
 
     Raises:
-        UsageError: Vela isn't installed, or doesn't know the processor.
+        UsageError: Vela isn't installed.
         Unsupported: Vela refuses the graph, ends, or takes more than `seconds`.
     """
-    known_to_vela(name)
+    if not available():
+        raise UsageError("Vela isn't installed; try: pip install 'tosa-engine[vela]'")
     _, family, size = name.split("-")
-    architecture, system, memory, arena, _ = USUAL[family]
+    architecture, system, memory, arena = USUAL[family]
     cores = 2 if name == "ethos-u65-512" else 1
     settings = {
         "architecture": architecture, "macs": int(size) // cores, "cores": cores, "system": system, "memory": memory,
@@ -121,7 +86,6 @@ def _read(name: str, size: int, found: dict[str, Any], written: Graph) -> Costs:
     made = tuple(OperatorCost(operators[i].name, operators[i].op, *sums) for i, sums in sorted(rows.items()))
     most = size * found["cycles"]
     return Costs(
-        name, USUAL[name.split("-")[1]][-1], found["cycles"], found["npu_cycles"], found["macs"],
-        found["macs"] / most if most else 0.0,
-        found["memories"], made, unnamed,
+        name, VELA, CLOCKS[name.split("-")[1]], found["cycles"], found["npu_cycles"], found["macs"],
+        found["macs"] / most if most else 0.0, made, found["memories"], unnamed,
     )  # fmt: skip

@@ -34,10 +34,10 @@ class Work:
 
 def work_of(graph: Graph) -> list[Work]:
     """Of all operators that compute, in the order of execution; a region's once."""
-    return [_one(op, block) for _, block in graph.blocks() for op in block.operators if not is_constant(op)]
+    return [work_of_operator(op, block) for _, block in graph.blocks() for op in block.operators if not is_constant(op)]
 
 
-def _one(op: Operator, block: Block) -> Work:
+def work_of_operator(op: Operator, block: Block) -> Work:
     inputs = [block.tensors[name] for name in dict.fromkeys(op.inputs) if name in block.tensors]
     outputs = [block.tensors[name] for name in op.outputs if name in block.tensors]
     fixed = [tensor for tensor in inputs if tensor.data is not None]
