@@ -87,3 +87,20 @@ return %d : tensor<1x3xf32>
     (found,) = oracle.run(integers, {integers.main.inputs[0]: np.zeros((1, 3), np.int8)}).values()
     np.testing.assert_allclose(found, [[64, 0, 0]], atol=1)
     assert found[0, 0] == 64  # 63.5, not 100
+
+
+def test_as_integers_nothing_by_nothing_is_stored_as_0(tmp_path: Path) -> None:
+    kinds = [f"tensor<4x!quant.uniform<i8:f32, {scale}>>" for scale in ("0.5:10", "0.25:-128", "0.0625:-7")]
+    path = tmp_path / "model.mlir"
+    path.write_text(f"""func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+%0 = stablehlo.uniform_quantize %x : (tensor<4xf32>) -> {kinds[0]}
+%1 = stablehlo.uniform_quantize %y : (tensor<4xf32>) -> {kinds[1]}
+%2 = stablehlo.divide %0, %1 : ({kinds[0]}, {kinds[1]}) -> {kinds[2]}
+%3 = stablehlo.uniform_dequantize %2 : ({kinds[2]}) -> tensor<4xf32>
+return %3 : tensor<4xf32>
+}}""")
+    opened = ModuleSource(path)
+    integers = quant.quantize(opened.graph(opened.hints(), for_integers=True))
+    x, y = (np.asarray(each, np.int8) for each in ([10, 14, 10, 6], [-128, -120, 0, -124]))  # 0, 2, 0, -2; 0, 2, 32, 1
+    (found,) = oracle.run(integers, dict(zip(integers.main.inputs, (x, y), strict=True))).values()
+    assert found.tolist() == [0, 9, -7, -39]

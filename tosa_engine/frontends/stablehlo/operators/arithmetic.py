@@ -85,9 +85,20 @@ def divide(call: Call) -> Value:
     element, g = call.inputs[0].element, call.g
     x, y = call.operands()
     if element.is_float:
-        whole = recognized.softmax(g, x, y)
-        return call.elementwise(whole or in_fp32(call, lambda *t: division(g, *t), x, y))
+        found = recognized.softmax(g, x, y) or in_fp32(call, lambda *t: division(g, *t), x, y)
+        return call.elementwise(_without_nan(call, x, y, found))
     return call.elementwise(call.wrapped(quotient(call, call.wide(x), call.wide(y), element), element))
+
+
+def _without_nan(call: Call, x: Tensor, y: Tensor, found: Tensor) -> Tensor:
+    """As integers 0 / 0 is what the stored number 0 stands for: the one that NaN becomes."""
+    g, uniform, below = call.g, call.kind.quantized, call.inputs[1].data
+    if not g.for_integers or uniform is None or (below is not None and below.all()):
+        return found
+    nowhere = [compared(g, "EQUAL", one, number(g, 0, one)) for one in (x, y)]
+    found.quant = found.quant or uniform.hint
+    stored_zero = float(uniform.real(np.zeros(1)).reshape(-1)[0])
+    return chosen(g, compared(g, "LOGICAL_AND", *nowhere), number(g, stored_zero, found), found)
 
 
 def quotient(call: Call, x: Tensor, y: Tensor, element: Element) -> Tensor:
