@@ -132,12 +132,18 @@ def read() -> dict[str, Any]:
     return found
 
 
+def stablehlo(when: str, suites: Mapping[str, Mapping[str, int]], near: int, quantized: int) -> None:
+    """Keep the totals of the tests of openxla/stablehlo by suite; `near` of the `quantized` ones are within 1."""
+    counts = {suite: dict(verdicts) for suite, verdicts in suites.items()}
+    _keep("stablehlo", {"when": when, "suites": counts, "near": near, "quantized": quantized})
+
+
 def _section(kind: str, selection: Selection) -> str:
     return kind if selection == Selection() else f"{kind} {selection.name}"
 
 
 def _keep(section: str, content: dict[str, Any]) -> None:
-    numbers = {**read(), section: {"when": _when(), **content}}
+    numbers = {**read(), section: {"when": content.get("when") or _when(), **content}}
     NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(numbers), encoding="utf-8")
 
@@ -162,6 +168,8 @@ def page(numbers: Mapping[str, Any]) -> str:
         for selection in SELECTIONS.values():
             if _section(kind, selection) in numbers:
                 lines += show(numbers[_section(kind, selection)])
+    if "stablehlo" in numbers:
+        lines += _stablehlo(numbers["stablehlo"])
     if "fuzz" in numbers:
         lines += _fuzz(numbers["fuzz"])
     return "\n".join(lines).rstrip() + "\n"
@@ -238,6 +246,20 @@ def _files(found: Mapping[str, Any]) -> list[str]:
         "- the reference model runs what we wrote, with the verdict and the outputs of the original",
         f"- problems: {len(found['problems'])}",
         *(f"    - {problem.splitlines()[0]}" for problem in found["problems"]), "",
+    ]  # fmt: skip
+
+
+def _stablehlo(found: Mapping[str, Any]) -> list[str]:
+    verdicts = ("passed", "refused", "failed")
+    rows = [[suite, sum(of.values()), *(of.get(one, 0) for one in verdicts)] for suite, of in found["suites"].items()]
+    return [
+        "## The tests of openxla/stablehlo", "",
+        "    python conformance/stablehlo.py CHECKOUT --record", "",
+        f"- {found['when']}",
+        f"- as integers {found['near']} of {found['quantized']} tests of quantized types are within 1",
+        "- [STABLEHLO.md](STABLEHLO.md): by types and operation, with reasons and ULP", "",
+        "| suite | tests | passed | refused | failed |", "|---|---:|---:|---:|---:|",
+        *(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows), "",
     ]  # fmt: skip
 
 

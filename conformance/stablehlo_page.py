@@ -12,6 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import record
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -60,6 +62,11 @@ def write(outcomes: Sequence[Any], as_integers: Sequence[Any]) -> None:
     failed = [one for one in outcomes if one.verdict == "failed"]
     lines += ["", "## Failures", "", *(f"- `{one.suite}/{one.test}`: {one.reason}" for one in failed)]
     PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    suites: dict[str, Counter[str]] = {}
+    for one in outcomes:
+        suites.setdefault(one.suite, Counter())[one.verdict] += 1
+    tests, near = (sum(row[i] for row in as_integers) for i in (1, 2))
+    record.stablehlo(_when(), suites, near, tests)
 
 
 def _by_operation(outcomes: Sequence[Any]) -> dict[str, dict[str, int]]:
