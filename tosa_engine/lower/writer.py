@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import types
 from ..graph import Operator, Tensor
+from .hints import carry_back
 from .problems import check_rank
 from .views import per_tensor, reshaped, section, shape_of, transposed
 
@@ -163,20 +164,8 @@ class Writer:
         return output
 
     def carry_back(self, result: Tensor, bound: Container[str]) -> None:
-        """Tensors that hold the values of `result` in another view carry its source name and hint, up to one that is
-        `bound` to a name of the model's own.
-        """
-        producer = self.producers.get(result.name)
-        while producer is not None and producer.op in ("TRANSPOSE", "RESHAPE"):
-            before = self.block.tensors[producer.inputs[0]]
-            if before.name in bound or before.data is not None:
-                return
-            before.source, before.quant = result.source, _before(producer, before, result)
-            result, producer = before, self.producers.get(before.name)
-        if producer is not None and producer.op == "CONCAT":
-            for part in (self.block.tensors[n] for n in producer.inputs):
-                if part.name not in bound and result.quant is not None and result.quant.axis is None:
-                    part.quant = result.quant
+        """As `hints.carry_back`."""
+        carry_back(self.block, self.producers, result, bound)
 
     # layout
 
@@ -239,10 +228,3 @@ class Writer:
         shape[axis] = 1
         attributes: dict[str, Any] = {"nan_mode": "PROPAGATE"} if op in ("REDUCE_MAX", "REDUCE_MIN") else {}
         return self.operator(op, [x], tuple(shape), axis=axis, **attributes)
-
-
-def _before(view: Operator, before: Tensor, after: Tensor) -> QParams | None:
-    if view.op == "RESHAPE":
-        return reshaped(after.quant, shape_of(after), shape_of(before))
-    perms = view.attributes["perms"]
-    return transposed(after.quant, [perms.index(i) for i in range(len(perms))])

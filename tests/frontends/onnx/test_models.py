@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import quant
 from tosa_engine import oracle, types
 from tosa_engine.check import validate
 from tosa_engine.errors import DataError, Problems, TosaEngineError, Unsupported, UsageError
-from tosa_engine.load import load
+from tosa_engine.graph import QParams
+from tosa_engine.load import load, open_model
 
 pytest.importorskip("onnx", reason="needs the extra `onnx`")
 
@@ -367,3 +369,12 @@ def test_halves_of_an_interpolation_in_a_quantized_model_go_to_even(
     wide = np.stack([3 * steps + ends[:-2], 3 * steps + ends[2:]], -1).reshape(-1) / 4
     assert ((wide * 2) % 2 == 1).sum() >= 6
     assert (found[0, 0, 0] + 3).tolist() == np.rint(wide).tolist()
+
+
+def test_scales_from_a_file_reach_a_convolution_whose_result_is_in_another_layout(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Abs", ["c"], ["y"])]
+    weights = {"w": np.full((4, 3, 1, 1), 0.5, np.float32)}
+    source = open_model(written(tmp_path, model(nodes, {"x": [1, 3, 4, 4]}, ["y"], weights)))
+    integers = quant.quantize(source.graph(dict.fromkeys("xcy", QParams((0.25,), (0,))), for_integers=True))
+    made = [op.op for op in integers.main.operators if op.op in ("CONV2D", "RESCALE")]
+    assert made[:2] == ["CONV2D", "RESCALE"]

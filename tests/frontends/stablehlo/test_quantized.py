@@ -10,6 +10,7 @@ from stablehlo_modules import needs_jaxlib
 import quant
 from tosa_engine import oracle
 from tosa_engine.frontends.stablehlo.source import ModuleSource
+from tosa_engine.graph import QParams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,3 +105,21 @@ return %3 : tensor<4xf32>
     x, y = (np.asarray(each, np.int8) for each in ([10, 14, 10, 6], [-128, -120, 0, -124]))  # 0, 2, 0, -2; 0, 2, 32, 1
     (found,) = oracle.run(integers, dict(zip(integers.main.inputs, (x, y), strict=True))).values()
     assert found.tolist() == [0, 9, -7, -39]
+
+
+def test_scales_from_a_file_reach_a_convolution_whose_result_is_in_another_layout(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text("""func.func @main(%x: tensor<1x4x4x2xf32> loc("x")) -> tensor<1x4x4x3xf32> {
+%w = stablehlo.constant dense<0.5> : tensor<1x1x2x3xf32>
+%c = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x4x2xf32>, tensor<1x1x2x3xf32>) -> tensor<1x4x4x3xf32>
+%t = stablehlo.abs %c : tensor<1x4x4x3xf32>
+return %t : tensor<1x4x4x3xf32>
+}""")  # noqa: E501
+    scale = QParams((0.25,), (0,), 8, True, False, None)
+    hinted = ModuleSource(path).graph(dict.fromkeys(("x", "convolution", "output"), scale), for_integers=True)
+    integers = quant.quantize(hinted)
+    x = np.random.default_rng(0).integers(-20, 20, (1, 4, 4, 2)).astype(np.int8)
+    (found,) = oracle.run(integers, {"x": x}).values()
+    wanted = np.abs(np.floor(x.sum(-1, keepdims=True) * 0.5 + 0.5))
+    assert np.abs(found - wanted).max() <= 1
+    assert [op.op for op in integers.main.operators if not op.op.startswith("CONST")][:2] == ["CONV2D", "RESCALE"]

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ...errors import UsageError
 from ...formats import Source, Step
 from ...graph import without_collector
+from ...lower.hints import attach
 from ...passes import run_pipeline
 from .hints import spread
 from .mapping import ModelMapper
@@ -63,11 +63,7 @@ class ModelSource(Source):
     def graph(self, hints: Mapping[str, QParams] | None = None, *, for_integers: bool = False) -> Graph:
         with without_collector():
             graph = self._mapped(for_integers=for_integers)
-        unknown = [name for name in hints or {} if name not in graph.main.tensors]
-        if unknown:
-            raise UsageError(f"the quantization names tensors that {self.path} doesn't have: {', '.join(unknown)}")
-        for name, quant in (hints or {}).items():
-            graph.main.tensors[name].quant = quant
+        attach(graph, hints or {}, self.path)
         with without_collector():
             return run_pipeline(graph)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import UsageError
 from ...formats import Source, Step
 from ...graph import without_collector
+from ...lower.hints import attach
 from ...passes import run_pipeline
 from .mapping import ModuleMapper
 from .reading import read_module
@@ -86,11 +87,7 @@ class ModuleSource(Source):
             graph = ModuleMapper(module, self.path.name, self.within, for_integers=for_integers).graph()
             graph.quantized = for_integers and self.is_quantized
         graph.source = str(self.path)
-        unknown = [name for name in hints or {} if name not in graph.main.tensors]
-        if unknown:
-            raise UsageError(f"the quantization names tensors that {self.path} doesn't have: {', '.join(unknown)}")
-        for name, quant in (hints or {}).items():
-            graph.main.tensors[name].quant = quant
+        attach(graph, hints or {}, self.path)
         with without_collector():
             return run_pipeline(graph)
 
