@@ -116,7 +116,8 @@ INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "tosa_engine.lower": (
         ("problems", "views"),
-        ("windows", "writer"),
+        ("hints", "windows"),
+        ("writer",),
         ("axes", "composites", "elementary"),
         ("borders", "integers", "layout", "linear", "ranking", "scatter", "wrapping"),
         ("convolution", "fourier", "normalization", "pool", "reductions", "resize"),
