@@ -251,7 +251,8 @@ def _files(found: Mapping[str, Any]) -> list[str]:
 
 def _stablehlo(found: Mapping[str, Any]) -> list[str]:
     verdicts = ("passed", "refused", "failed")
-    rows = [[suite, sum(of.values()), *(of.get(one, 0) for one in verdicts)] for suite, of in found["suites"].items()]
+    suites = sorted(found["suites"].items())
+    rows = [[suite, sum(of.values()), *(of.get(one, 0) for one in verdicts)] for suite, of in suites]
     return [
         "## The tests of openxla/stablehlo", "",
         "    python conformance/stablehlo.py CHECKOUT --record", "",
