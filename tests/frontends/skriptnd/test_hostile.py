@@ -58,3 +58,8 @@ def test_mutated_texts(tmp_path: Path) -> None:
     """What was found and mended: tensors as numbers in formulas, in calls, and as bounds of loops."""
     tried, _, _ = fuzz(60.0, tmp_path, first=2800, most=100)
     assert tried == 100
+
+
+def test_a_range_is_no_index_of_a_tensor(tmp_path: Path) -> None:
+    problem = broken(formula("y[0:4] = x[0:4], i < 4;"), tmp_path)
+    assert "SKND.Y6: a range stands in a list, or as the index of a pack" in str(problem)

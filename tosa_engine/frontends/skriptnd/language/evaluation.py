@@ -242,6 +242,10 @@ class Evaluator:
         del e
         raise Wrong("a zip stands in a list only: '[(a, b)..]'", "SKND.Y6")
 
+    def _lone_range(self, e: Range) -> Any:
+        del e
+        raise Wrong("a range stands in a list, or as the index of a pack; of a tensor only ':' is", "SKND.Y6")
+
     def _bounds(self, e: Range) -> list[Any] | None:
         found = [None if part is None else self.value(part) for part in (e.first, e.last, e.step)]
         given = [part for part in (e.first, e.last, e.step) if part is not None]
@@ -484,4 +488,5 @@ _EVALUATE: Final[Mapping[type, Callable[[Evaluator, Any], Any]]] = {
     Call: Evaluator._call,
     Fold: Evaluator._fold,
     Zip: Evaluator._lone_zip,
+    Range: Evaluator._lone_range,
 }
