@@ -39,7 +39,7 @@ def composed(text: str, *, mapped: bool = True, **attributes: Any) -> tuple[Comp
 def graph_of(text: str, invocation: str, inputs: str, outputs: str) -> str:
     """A graph with one invocation, behind the operators of `text`."""
     imports = "".join(
-        f"import {name};\n" for name in ("algo", "image", "layer", "layout", "linalg", "math", "nn", "quant")
+        f"import {name};\n" for name in ("algo", "image", "layer", "layout", "linalg", "math", "misc", "nn", "quant")
     )
     names = ", ".join(one.split(":")[0].strip() for one in outputs.split(";") if one.strip())
     blocks = f"@input {{ {inputs} }} @output {{ {outputs} }} @compose {{ {names} = {invocation}; }}"
