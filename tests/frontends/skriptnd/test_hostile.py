@@ -63,3 +63,9 @@ def test_mutated_texts(tmp_path: Path) -> None:
 def test_a_range_is_no_index_of_a_tensor(tmp_path: Path) -> None:
     problem = broken(formula("y[0:4] = x[0:4], i < 4;"), tmp_path)
     assert "SKND.Y6: a range stands in a list, or as the index of a pack" in str(problem)
+
+
+def test_formulas_of_too_many_points_are_refused(tmp_path: Path) -> None:
+    """Indices of 2^31 - 1 points by 4 would take 64 GiB."""
+    problem = broken(formula("y[i,] += x[i,] * x[j % 4,], i < 4, j < 2147483647;"), tmp_path)
+    assert "SKND.E5: a formula of 2147483647 points; 67108864 at most" in str(problem)

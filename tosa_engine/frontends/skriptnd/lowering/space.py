@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ....lower.views import shape_of
+from ..language.scalars import Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from ....graph import Tensor
     from ....types import Array
     from ..tensors import TensorRef
+
+MOST_POINTS: Final = 1 << 26  # along an axis
 
 
 @dataclass(slots=True, eq=False)
@@ -58,12 +62,14 @@ class Space:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(int(np.prod([self.extents[n] for n in group], dtype=np.int64)) for group in self.groups)
+        return tuple(math.prod(self.extents[n] for n in group) for group in self.groups)
 
     def counter(self, name: str) -> Lane:
         """The index of a loop at each point."""
         at = next(i for i, group in enumerate(self.groups) if name in group)
         group = self.groups[at]
+        if self.shape[at] > MOST_POINTS:
+            raise Wrong(f"a formula of {self.shape[at]} points; {MOST_POINTS} at most", "SKND.E5")
         inner = np.arange(self.extents[name], dtype=np.int64)
         shape = [self.extents[n] if n == name else 1 for n in group]
         full = np.broadcast_to(inner.reshape(shape), [self.extents[n] for n in group]).reshape(-1)
