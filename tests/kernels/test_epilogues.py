@@ -51,7 +51,7 @@ def rescale(net: Net, to: DType, multipliers: Sequence[int], shifts: Sequence[in
 
 @pytest.mark.parametrize("variant", BEST)
 @pytest.mark.parametrize(
-    "case", [pytest.param(one, marks=[pytest.mark.slow("a dozen epilogues")] * (one != "depthwise")) for one in CASES]
+    "case", [pytest.param(one, marks=[pytest.mark.slow("a dozen epilogues")] * (one != "pointwise")) for one in CASES]
 )
 def test_scales_of_every_kind(case: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOSA_ENGINE_KERNELS", variant)
