@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 HEADING = "All networks, one thread"
 AVX2_HEADING = "Vectors of AVX2 alone, one thread"
+AVX2_NOTE = """OpenVINO obeys `ONEDNN_MAX_CPU_ISA=AVX2`: its int8 networks take about twice as long with it (ResNet-18
+60 ms instead of 25, MobileNetV2 16 instead of 9, minutes apart on the same busy machine). ONNX Runtime and LiteRT are
+left out: no variable for it is documented, and none was found in ONNX Runtime's library."""
 HEAD = ("network", "ours", "median", "fastest other", "its time", "median", "ratio", "by turn")
 PACKAGES = ("ai-edge-litert", "onnxruntime", "openvino")
 OURS, WIDTH, ROW = "tosa_engine", 900, 20
@@ -248,7 +251,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if args.record:
         options = ("--avx2 " if args.avx2 else "") + (f"--batch {args.batch} " if args.batch > 1 else "")
         heading = f"{AVX2_HEADING if args.avx2 else HEADING}{f', batch {args.batch}' if args.batch > 1 else ''}"
-        record(heading, "\n".join([" ".join(said(options)), "", *lines, "", cost, *shown]))
+        note = ["", AVX2_NOTE] if args.avx2 else []
+        record(heading, "\n".join([" ".join(said(options)), "", *lines, "", cost, *shown, *note]))
     return 1 if refused else 0
 
 
