@@ -96,10 +96,10 @@ def _functions(ctx: Context) -> dict[str, str]:
 
 
 def _without_truths(ctx: Context, function_of: dict[str, str], stored: set[str]) -> None:
-    """A bool that is read from outside of a chain is the result of a comparison, not of a TABLE."""
+    """A truth or a whole number that is read from outside of a chain is that of its operator, not of a TABLE."""
     for op in reversed(ctx.block.operators):
         out = op.outputs[0] if op.outputs else ""
-        if out in function_of and out in stored and ctx.tensor(out).dtype is types.bool_:
+        if out in function_of and out in stored and not ctx.tensor(out).dtype.is_float:
             del function_of[out]
             stored.update(op.inputs)
 

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pytest
 
 from tests.frontends.skriptnd.models import assert_agree, graph_of
+from tosa_engine import oracle
+from tosa_engine.cli import main
+from tosa_engine.load import load
+from tosa_engine.runtime.ports import port_of
+from tosa_engine.runtime.real import real, stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JUMPS = ("count of positive", "steps")
 
 
 def operator(inputs: str, outputs: str, lower: str, more: str = "") -> str:
@@ -66,6 +79,37 @@ OWN = {
 def test_own_operators(name: str) -> None:
     assert len(OWN) >= 30
     assert_agree(text_of(name), ways=(False,))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_own_operators_in_integers(name: str, tmp_path: Path) -> None:
+    """Calibrated and quantized to int8: no floats are left, and the results are close to those of floats but where a
+    step of the input is beside a jump. A product of all elements has no integer form.
+    """
+    model, scales, integers, data = (tmp_path / one for one in ("n.sknd", "g.quant", "n.tosa", "x.npz"))
+    model.write_text(text_of(name))
+    generator, floats = np.random.default_rng(1), load(model)
+    samples = {t.name: generator.uniform(-2, 2, (8, *(t.shape or ()))).astype(np.float32) for t in floats.inputs}
+    np.savez(data, allow_pickle=False, **samples)
+    assert main(["calibrate", str(model), "--data", str(data), "-o", str(scales), "-q"]) == 0
+    code = main(["quantize", str(model), "--quant", str(scales), "-o", str(integers), "-q"])
+    if name == "product":
+        assert code == 5
+        return
+    assert code == 0
+    found = load(integers)
+    assert not any(tensor.dtype.is_float for tensor in found.main.tensors.values())
+    inputs, outputs = ([port_of(tensor, set()) for tensor in some] for some in (found.inputs, found.outputs))
+    signal = noise = 0.0
+    for i in range(8):
+        sample = {key: array[i] for key, array in samples.items()}
+        right, got = (
+            oracle.run(graph, fed).values() for graph, fed in ((floats, sample), (found, stored(inputs, sample)))
+        )
+        for port, wanted, array in zip(outputs, right, got, strict=True):
+            signal += np.square(wanted.astype(np.float64)).sum()
+            noise += np.square(wanted - real(port, array).astype(np.float64)).sum()
+    assert noise <= signal / (8 if name in JUMPS else 1000)
 
 
 def text_of(name: str) -> str:
